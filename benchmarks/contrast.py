@@ -18,7 +18,7 @@ from petsc4py import PETSc  # noqa: E402
 
 import petsc_hdg as fe  # noqa: E402
 from petsc_hdg.options import defaults_in_database  # noqa: E402
-from petsc_hdg.problem.checks import true_residual  # noqa: E402
+from petsc_hdg.problem import solution_checks  # noqa: E402
 
 SOLVERS = {
     "default": {},
@@ -43,7 +43,7 @@ def solved(backend: str, pmat: str, options: dict[str, str]) -> str:
         u = problem.solve()
     ksp, residual = problem.snes.getKSP(), problem.create_vec()
     problem.callbacks.residual(problem.snes, u, residual)
-    true, scaled = residual.norm() / ksp.getRhs().norm(), true_residual.least_error(problem, u) / u.norm()
+    true, scaled = residual.norm() / ksp.getRhs().norm(), solution_checks.least_error(problem, u) / u.norm()
     return f"{problem.linear_iterations} its {true:.1e} {scaled:.1e}"
 
 

@@ -30,9 +30,8 @@ ROOT = Path(__file__).resolve().parents[1]
 LEFT_OUT = (
     "commands/",
     "output/style.py",
-    "device/autotune.py",
     "__main__.py",
-)  # timing, pictures' style, the command line
+)  # pictures' style, the command line
 MOST_SECONDS = 240.0  # of tests for one mistake, as recorded
 PATIENCE = 3.0  # times the recorded seconds after which tests hang
 STARTS = 60.0  # seconds for Python's start and programs compiled again

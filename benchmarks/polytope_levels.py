@@ -16,8 +16,7 @@ from petsc4py import PETSc
 from petsc_hdg.commands.bench import poisson
 from petsc_hdg.discretizations import PolytopicDG
 from petsc_hdg.mesh import Mesh, agglomerate
-from petsc_hdg.operators.poly.injection import injection
-from petsc_hdg.operators.poly.levels import _coarser
+from petsc_hdg.operators.poly.levels import _coarser, injection
 from petsc_hdg.options import Options
 
 

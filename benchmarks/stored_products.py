@@ -19,7 +19,7 @@ petsc4py.init(sys.argv)
 from petsc4py import PETSc  # noqa: E402
 
 import petsc_hdg as fe  # noqa: E402
-from petsc_hdg.mesh.box import box_cell  # noqa: E402
+from petsc_hdg.mesh.cell_list import box_cell  # noqa: E402
 
 ROWS = (
     "cg_gpu:triangle:1:300,cg_gpu:triangle:2:200,cg_gpu:triangle:3:140,cg_gpu:quadrilateral:1:300,"

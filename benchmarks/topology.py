@@ -18,7 +18,7 @@ from mpi4py import MPI
 from petsc4py import PETSc
 
 from petsc_hdg.mesh import Mesh, create, quality
-from petsc_hdg.mesh.exchange import PointExchange
+from petsc_hdg.mesh.plex_points import PointExchange
 from petsc_hdg.mesh.shapes import CELLS, shape
 from petsc_hdg.mesh.topology import Topology, global_vertices
 

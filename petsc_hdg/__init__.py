@@ -32,7 +32,7 @@ _PUBLIC = {
     "BoundaryFlux": "physics",
     "CFile": "physics",
     "CG": "krylov",
-    "CellBlockJacobi": "operators.cell_blocks",
+    "CellBlockJacobi": "operators.block_jacobi",
     "Chebyshev": "krylov",
     "ChebyshevPC": "krylov",
     "CheckpointError": "errors",
@@ -92,7 +92,7 @@ if TYPE_CHECKING:  # what type checkers see of _PUBLIC
     from .mesh import polygons_from_file as polygons_from_file
     from .mesh import polyhedra as polyhedra
     from .mesh import rebalance as rebalance
-    from .operators.cell_blocks import CellBlockJacobi as CellBlockJacobi
+    from .operators.block_jacobi import CellBlockJacobi as CellBlockJacobi
     from .operators.trace.matrix import FacetBlockJacobi as FacetBlockJacobi
     from .options import Options as Options
     from .physics import Auxiliary as Auxiliary

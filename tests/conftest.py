@@ -129,9 +129,9 @@ def stated_local_memory():
 @pytest.fixture
 def fresh_cache(tmp_path, monkeypatch):
     """An empty folder for compiled programs, and devices that were never used."""
-    from petsc_hdg.device import shared_context  # starts MPI
+    from petsc_hdg.device import context  # starts MPI
 
-    monkeypatch.setattr(shared_context, "_OPENED", {})
+    monkeypatch.setattr(context, "_OPENED", {})
     monkeypatch.setenv("PETSC_HDG_CACHE", str(tmp_path / "kernels"))
     return tmp_path / "kernels"
 

@@ -9,7 +9,7 @@ import numpy as np
 from petsc4py import PETSc
 
 from petsc_hdg.mesh import Mesh
-from petsc_hdg.mesh.box import box_cells
+from petsc_hdg.mesh.cell_list import box_cells
 from petsc_hdg.mesh.geometry import Geometry, node_dimensions
 
 SHAPES = ("triangle", "quadrilateral", "tetrahedron", "hexahedron")

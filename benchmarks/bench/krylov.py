@@ -20,7 +20,7 @@ from petsc_hdg.discretizations.cg.scheme import ContinuousGalerkin
 from petsc_hdg.discretizations.transposition import DeviceLimits
 from petsc_hdg.krylov.matrices import sums_products
 from petsc_hdg.operators import CGOperator, JacobianContext, TraceMatrix
-from petsc_hdg.operators.trace.automatic import create_format
+from petsc_hdg.operators.trace.stores import create_format
 from petsc_hdg.options import Options
 
 from .cg import laplace

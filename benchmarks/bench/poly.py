@@ -14,7 +14,7 @@ import numpy as np
 
 from petsc_hdg.commands.bench import median_seconds
 from petsc_hdg.device import Arrays
-from petsc_hdg.discretizations.legendre import num_basis
+from petsc_hdg.discretizations.poly.legendre import num_basis
 from petsc_hdg.discretizations.poly.scheme import PolytopicDG
 from petsc_hdg.discretizations.transposition import DeviceLimits
 from petsc_hdg.mesh import agglomerate

@@ -13,8 +13,7 @@ import numpy as np
 
 from petsc_hdg.commands.bench import median_seconds
 from petsc_hdg.device import Arrays
-from petsc_hdg.discretizations.sipg.neighbours import find_neighbours
-from petsc_hdg.discretizations.sipg.orientations import Orientations
+from petsc_hdg.discretizations.sipg.neighbours import Orientations, find_neighbours
 from petsc_hdg.discretizations.transposition import DeviceLimits
 from petsc_hdg.operators.sipg.operator import SIPGOperator
 from petsc_hdg.options import Options

@@ -19,7 +19,7 @@ from petsc_hdg import stages
 from petsc_hdg.commands.arguments import own_arguments
 from petsc_hdg.commands.bench import SPLIT, poisson
 from petsc_hdg.device import Device
-from petsc_hdg.discretizations.legendre import num_basis
+from petsc_hdg.discretizations.poly.legendre import num_basis
 from petsc_hdg.discretizations.trace.element import TraceElement
 from petsc_hdg.krylov.solver import DeviceSolver
 from petsc_hdg.mesh import Mesh, agglomerate

@@ -19,7 +19,7 @@ from petsc_hdg.discretizations.condensed.cg import CondensedCG
 from petsc_hdg.discretizations.condensed.hdg import HybridizedDG
 from petsc_hdg.discretizations.dofmap import DofMap
 from petsc_hdg.mesh import Mesh
-from petsc_hdg.mesh.box import box_cells
+from petsc_hdg.mesh.cell_list import box_cells
 
 FACES = {"triangle": (128, 128), "quadrilateral": (192, 192), "tetrahedron": (24, 24, 24), "hexahedron": (48, 48, 48)}
 

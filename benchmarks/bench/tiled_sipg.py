@@ -9,17 +9,14 @@ from itertools import permutations, product
 import numpy as np
 from mpi4py import MPI
 
-from petsc_hdg.discretizations.auxiliary import AuxiliaryRows
 from petsc_hdg.discretizations.base import Discretization
-from petsc_hdg.discretizations.dofmap import DofMap, field_spaces
-from petsc_hdg.discretizations.sipg.checks import degrees_of
+from petsc_hdg.discretizations.dofmap import AuxiliaryRows, DofMap, field_spaces
 from petsc_hdg.discretizations.sipg.interleaved import CHUNK, Interleaved
-from petsc_hdg.discretizations.sipg.neighbours import Neighbours
-from petsc_hdg.discretizations.sipg.orientations import Orientations
-from petsc_hdg.discretizations.sipg.scheme import InteriorPenalty
+from petsc_hdg.discretizations.sipg.neighbours import Neighbours, Orientations
+from petsc_hdg.discretizations.sipg.scheme import InteriorPenalty, degrees_of
 from petsc_hdg.discretizations.transposition import DeviceLimits
 from petsc_hdg.mesh import Mesh
-from petsc_hdg.mesh.box import box_cells
+from petsc_hdg.mesh.cell_list import box_cells
 
 from .tiled import tiled_mesh
 

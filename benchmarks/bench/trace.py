@@ -20,7 +20,7 @@ from petsc_hdg.discretizations.base import cell_fastest, padded
 from petsc_hdg.discretizations.congruence import Shapes, same_geometry
 from petsc_hdg.discretizations.dofmap import FieldSpace, build_dofmap
 from petsc_hdg.discretizations.trace.element import TraceElement
-from petsc_hdg.operators.trace.automatic import create_format
+from petsc_hdg.operators.trace.stores import create_format
 from petsc_hdg.operators.vectors import TailedVector
 
 from .cusparse import csr_seconds

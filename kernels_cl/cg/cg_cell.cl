@@ -1,38 +1,59 @@
-// Element vectors of continuous Galerkin, a point of a cell after the other: on a GPU one thread a cell, everything in registers, no
-// local memory; on a CPU a vector's lanes of cells.
+// Element vectors and matrices of continuous Galerkin, a point of a cell after the other: on a GPU one thread a cell, or a column of a
+// cell's matrix, everything in registers, no local memory; on a CPU a vector's lanes of cells.
 // Fastest for few degrees of freedom a cell; the same result as cg_transpose.cl, and its plain version. After cell_lanes.clh.
 //
 // Phases, for each cell: load coefficients and geometry; at each quadrature point evaluate the fields, call the physics,
 // add to the element vector; write it.
-// needs: ARGUMENTS ROLE ALONG POINT_TERMS LANES UNROLLED NDOF NBASIS NC NA NAUX NQ DIM NNODES TIME BASIS GRAD GEO GEO_GRAD
-// needs: WEIGHTS
+// Work-items are (column, cells), cell fastest; vectors have one column.
+// needs: ARGUMENTS ROLE ALONG MATRIX TRIALS DIRECTION POINT_TERMS LANES UNROLLED NDOF NBASIS NC NA NAUX NQ DIM NNODES TIME
+// needs: BASIS GRAD GEO GEO_GRAD WEIGHTS
 //
 // Arrays
-//   out [NDOF, stride]  element vector, cell fastest, or [cell, NDOF] after gather_cells.clh
+//   out [NDOF, stride]  element vector, cell fastest, or [cell, NDOF] after gather_cells.clh;
+//       [NDOF test, NDOF trial, stride]  element matrices, cell fastest
 // The others as in cg_point.clh and geometry.clh.
 // Tables
 //   BASIS [NQ, NBASIS], GRAD [NQ, NBASIS, DIM], GEO [NQ, NNODES], GEO_GRAD [NQ, NNODES, DIM], WEIGHTS [NQ]
 
+#undef U_E
+#undef UT_E
+#undef STATE_OF_CELL
+#undef LOAD_STATE
+#undef RESULT
+#if MATRIX && LANES == 1  // each column reads the state where it stands
+#define U_E(i) CG_U(cell, i)
+#define UT_E(i) CG_UT(cell, i)
+#define STATE_OF_CELL
+#define LOAD_STATE
+#else
 #define U_E(i) u_e[AT(i)]
 #define UT_E(i) ut_e[AT(i)]
+#define STATE_OF_CELL STATE_KEPT
+#define LOAD_STATE KEEP_STATE
+#endif
+#if MATRIX
+#define RESULT(i) out[((size_t)(i) * NDOF + column) * stride + cell]
+#else
+#define RESULT(i) out[ELEMENT_ENTRY(i, cell)]
+#endif
 #define DU_E(i) du_e[AT(i)]
 
 LANES_KERNEL ROLE(cg)(ARGUMENTS)
 {
-  CELLS_OF_ITEM
+  CELLS_OF_ITEM(TRIALS)
   POINT_LOAD_CONSTANTS
   OF_ITEM(POINT_LOAD_AUX(cell) Geometry g;)
-  STATE_KEPT
+  STATE_OF_CELL
   real r_e[NDOF * LANES];
   GEOMETRY_KEPT
-#if ALONG
+#if ALONG && !MATRIX
   real du_e[NDOF * LANES];
 #endif
   FOR_EACH_LANE {
     OF_PHASE(CELL Geometry g;)
-    KEEP_STATE
+    LOAD_STATE
     UNROLLED for (int i = 0; i < NDOF; ++i) r_e[AT(i)] = 0;
-#if ALONG
+#if ALONG && !MATRIX
     UNROLLED for (int i = 0; i < NDOF; ++i) DU_E(i) = CG_DU(cell, i);
 #endif
     geometry_load(&g, nodes, cell_nodes, stored_geometry, stride, cell);
@@ -45,9 +66,7 @@ LANES_KERNEL ROLE(cg)(ARGUMENTS)
       real f0[NC], f1[NC * DIM];
       geometry_point(&g, GEO_GRAD + q * NNODES * DIM);
       CG_STATE(U_E, UT_E)
-#if ALONG
-      CG_DIRECTION(DU_E)
-#endif
+      DIRECTION(DU_E)
       POINT_TERMS
       point_pull_back(&g, WEIGHTS[q] * g.measure, f0, f1);
       UNROLLED for (int i = 0; i < NDOF; ++i) r_e[AT(i)] += cg_test(i, basis, grad, f0, f1);
@@ -56,6 +75,6 @@ LANES_KERNEL ROLE(cg)(ARGUMENTS)
   FOR_LANES {
     OF_PHASE(const int cell = first + lane;)
     UNROLLED for (int i = 0; i < NDOF; ++i)
-      if (cell < num_cells) out[ELEMENT_ENTRY(i, cell)] = r_e[AT(i)];
+      if (cell < num_cells) RESULT(i) = r_e[AT(i)];
   }
 }

@@ -1,26 +1,24 @@
-// Boundary integrals of continuous Galerkin: natural (Neumann, Robin) conditions, one thread a facet.
+// Boundary integrals of continuous Galerkin: natural (Neumann, Robin) conditions, one thread a facet's vector or column.
 // After cg_facet.clh.
-// needs: ARGUMENTS ROLE ALONG BOUNDARY_TERMS NDOF NC DIM NQF
+// needs: ARGUMENTS ROLE TRIALS DIRECTION BOUNDARY_TERMS NDOF NC DIM NQF
 //
 // Arrays
-//   out  from `first` on: [NDOF, facet_stride], facet fastest
+//   out  from `first` on: [NDOF, TRIALS, facet_stride], facet fastest
 
 __kernel void ROLE(cg_facet)(ARGUMENTS)
 {
-  const int facet = get_global_id(0);
-  if (facet >= num_cells) return;
+  const int facet = get_global_id(0) % facet_stride, column = get_global_id(0) / facet_stride;
+  if (facet >= num_cells || column >= TRIALS) return;
   FACET_LOAD(facet)
   real r_e[NDOF];
   for (int i = 0; i < NDOF; ++i) r_e[i] = 0;
   for (int q = 0; q < NQF; ++q) {
     FACET_POINT
     real f0[NC], f1[NC * DIM];
-#if ALONG
-    CG_DIRECTION(DU_E)
-#endif
+    DIRECTION(DU_E)
     BOUNDARY_TERMS
     point_pull_back(&g, weight, f0, f1);
     for (int i = 0; i < NDOF; ++i) r_e[i] += cg_test(i, basis, grad, f0, f1);
   }
-  for (int i = 0; i < NDOF; ++i) out[first + i * facet_stride + facet] = r_e[i];
+  for (int i = 0; i < NDOF; ++i) out[first + ((size_t)i * TRIALS + column) * facet_stride + facet] = r_e[i];
 }

@@ -8,7 +8,7 @@
 // With THREADS = N_bl lcm(NDOF, NQ) and CELLS = N_bl lcm / gcd every thread has the same work in both phases, as in the
 // paper; other sizes run too. Remainder cells are masked, not left to the host.
 // After cg_transpose.clh.
-// needs: ARGUMENTS ROLE ALONG POINT_TERMS NDOF NBASIS NC NA NAUX NQ DIM NNODES TIME THREADS CELLS BATCHES BASIS GRAD GEO
+// needs: ARGUMENTS ROLE ALONG DIRECTION POINT_TERMS NDOF NBASIS NC NA NAUX NQ DIM NNODES TIME THREADS CELLS BATCHES BASIS GRAD GEO
 // needs: GEO_GRAD WEIGHTS
 //
 // Arrays
@@ -52,9 +52,7 @@ void ROLE(cg)(ARGUMENTS)
         geometry_load(&g, nodes, cell_nodes, stored_geometry, stride, cell);
         geometry_point(&g, GEO_GRAD + q * NNODES * DIM);
         CG_STATE(U_L, UT_L)
-#if ALONG
-        CG_DIRECTION(DU_L)
-#endif
+        DIRECTION(DU_L)
         POINT_TERMS
         point_pull_back(&g, WEIGHTS[q] * g.measure, f0, f1);
         store_flux(flux_l, q, c, f0, f1);

@@ -17,6 +17,27 @@ static inline void add_products(int c, const real *B, TABLE const real *basis, T
   }
 }
 
+// Add the products of a point: FLUXES writes f0 and f1 along the direction `d`.
+#define ADD_POINT(FLUXES, weight, basis, grad)                          \
+  for (int c = 0; c < NC; ++c) {                                        \
+    real B[BLOCK * BLOCK];                                              \
+    for (int k = 0; k < BLOCK; ++k) {                                   \
+      SideDirection d;                                                  \
+      real f0[NC], f1[NC * DIM];                                        \
+      block_direction(c, k, &g, shift, d.u, d.u_t, d.u_x);              \
+      FLUXES                                                            \
+      point_pull_back(&g, weight, f0, f1);                              \
+      block_column(c, k, f0, f1, B);                                    \
+    }                                                                   \
+    add_products(c, B, basis, grad, sum);                               \
+  }
+#define CELL_FLUXES pw_jacobian(u, u_t, u_x, d.u, d.u_t, d.u_x, a, a_x, t, shift, x, constants, f0, f1);
+#define FACET_FLUXES                                                                                              \
+  if (behind >= 0)                                                                                                \
+    sipg_flux_jacobian(&a_side, &b_side, &d, &d_other, wall, sigma, n, t, shift, x, constants, f0, f1);           \
+  else                                                                                                            \
+    sipg_boundary_jacobian(kind, &a_side, &d, sigma, n, t, shift, x, constants, f0, f1);
+
 __kernel void sipg_diagonal(ARGUMENTS)
 {
   const int cell = get_global_id(0);
@@ -28,42 +49,17 @@ __kernel void sipg_diagonal(ARGUMENTS)
     TABLE const real *basis = BASIS + q * NBASIS, *grad = GRAD + q * NBASIS * DIM, *geo = GEO + q * NNODES;
     geometry_point(&g, GEO_GRAD + q * NNODES * DIM);
     CG_STATE(U_OWN, UT_OWN)
-    for (int c = 0; c < NC; ++c) {
-      real B[BLOCK * BLOCK];
-      for (int k = 0; k < BLOCK; ++k) {
-        SideDirection d;
-        real f0[NC], f1[NC * DIM];
-        block_direction(c, k, &g, shift, d.u, d.u_t, d.u_x);
-        pw_jacobian(u, u_t, u_x, d.u, d.u_t, d.u_x, a, a_x, t, shift, x, constants, f0, f1);
-        point_pull_back(&g, WEIGHTS[q] * g.measure, f0, f1);
-        block_column(c, k, f0, f1, B);
-      }
-      add_products(c, B, basis, grad, sum);
-    }
+    ADD_POINT(CELL_FLUXES, WEIGHTS[q] * g.measure, basis, grad)
   }
+  SideDirection d_other;
+  for (int e = 0; e < NC; ++e) d_other.u[e] = d_other.u_t[e] = 0;
+  for (int e = 0; e < NC * DIM; ++e) d_other.u_x[e] = 0;
   for (int f = 0; f < NFACETS; ++f) {
     SIPG_BEHIND
     if (behind == -1) continue;
     for (int q = 0; q < NQF; ++q) {
       SIPG_POINT
-      SideDirection d_other;
-      for (int e = 0; e < NC; ++e) d_other.u[e] = d_other.u_t[e] = 0;
-      for (int e = 0; e < NC * DIM; ++e) d_other.u_x[e] = 0;
-      for (int c = 0; c < NC; ++c) {
-        real B[BLOCK * BLOCK];
-        for (int k = 0; k < BLOCK; ++k) {
-          SideDirection d_own;
-          real f0[NC], f1[NC * DIM];
-          block_direction(c, k, &g, shift, d_own.u, d_own.u_t, d_own.u_x);
-          if (behind >= 0)
-            sipg_flux_jacobian(&a_side, &b_side, &d_own, &d_other, wall, sigma, n, t, shift, x, constants, f0, f1);
-          else
-            sipg_boundary_jacobian(kind, &a_side, &d_own, sigma, n, t, shift, x, constants, f0, f1);
-          point_pull_back(&g, weight, f0, f1);
-          block_column(c, k, f0, f1, B);
-        }
-        add_products(c, B, FACET_BASIS + row * NBASIS, FACET_GRAD + row * NBASIS * DIM, sum);
-      }
+      ADD_POINT(FACET_FLUXES, weight, FACET_BASIS + row * NBASIS, FACET_GRAD + row * NBASIS * DIM)
     }
   }
   for (int i = 0; i < NDOF; ++i) out[i * stride + cell] = sum[i];

@@ -1,14 +1,14 @@
-// Fluxes of interior penalty, the plain version: one thread a cell goes around the cell's facets and adds to what the volume
-// kernels wrote. An interior facet is done from both sides, so no sums cross threads. After sipg_facet.clh.
-// needs: ARGUMENTS ROLE FACET_TERMS NDOF NFACETS NQF
+// Fluxes of interior penalty, the plain version: one thread a cell, or a column of its block, goes around the cell's facets and adds
+// to what the volume kernels wrote. An interior facet is done from both sides, so no sums cross threads. After sipg_facet.clh.
+// needs: ARGUMENTS ROLE MATRIX TRIALS FACET_TERMS NDOF NFACETS NQF
 //
 // Arrays
-//   out       [NDOF, stride] vectors, which are added to. Cell fastest.
+//   out       [NDOF, TRIALS, stride] vectors or blocks, which are added to. Cell fastest.
 
 __kernel void ROLE(sipg_facet)(ARGUMENTS)
 {
-  const int cell = get_global_id(0);
-  if (cell >= num_cells) return;
+  const int cell = get_global_id(0) % stride, trial = get_global_id(0) / stride;
+  if (cell >= num_cells || trial >= TRIALS) return;
   SIPG_CELL
   real r_e[NDOF];
   for (int i = 0; i < NDOF; ++i) r_e[i] = 0;
@@ -16,10 +16,11 @@ __kernel void ROLE(sipg_facet)(ARGUMENTS)
     SIPG_BEHIND
     if (behind == -1) continue;
     for (int q = 0; q < NQF; ++q) {
+      if (MATRIX && SIPG_VANISHES(f * NQF + q)) continue;
       SIPG_POINT
       FACET_TERMS
       for (int i = 0; i < NDOF; ++i) r_e[i] += SIPG_TEST(i);
     }
   }
-  for (int i = 0; i < NDOF; ++i) out[i * stride + cell] += r_e[i];
+  for (int i = 0; i < NDOF; ++i) out[((size_t)i * TRIALS + trial) * stride + cell] += r_e[i];
 }

@@ -58,36 +58,28 @@ __kernel void trace_element_unpack(int num_cells, int stride, int row_stride, __
   for (int k = 0; k < MC; ++k) E[(size_t)k * row_stride + t] = P[packed(row, k, stride) + cell];
 }
 
-__kernel void trace_element_product(int num_cells, int n_owned, int stride, int row_stride,
-                                    __global const stored *restrict E, __global const int *restrict dofs,
-                                    __global const real *restrict owned, __global const real *restrict tail,
-                                    __global real *restrict element)
-{
-  const int t = get_global_id(0);
-  if (t >= num_cells * MC) return;
-  real sum = 0;
+// Defines a product of a cell's entries ENTRY(k), k < MC, of row or column t % MC with the values of its unknowns.
+#define ELEMENT_PRODUCT(name, ENTRY)                                                                              \
+  __kernel void name(int num_cells, int n_owned, int stride, int row_stride, __global const stored *restrict E,   \
+                     __global const int *restrict dofs, __global const real *restrict owned,                      \
+                     __global const real *restrict tail, __global real *restrict element)                         \
+  {                                                                                                               \
+    const int t = get_global_id(0);                                                                               \
+    if (t >= num_cells * MC) return;                                                                              \
+    real sum = 0;                                                                                                 \
+    UNROLL_FEW for (int k = 0; k < MC; ++k)                                                                       \
+      sum += E[ENTRY(k)] * gather_dof(owned, tail, n_owned, dofs, stride, t / MC, k);                             \
+    element[t] = sum;                                                                                             \
+  }
 #if MC <= 32
-#pragma unroll
+#define UNROLL_FEW _Pragma("unroll")
+#else
+#define UNROLL_FEW
 #endif
-  for (int k = 0; k < MC; ++k)
-    sum += E[(size_t)k * row_stride + t] * gather_dof(owned, tail, n_owned, dofs, stride, t / MC, k);
-  element[t] = sum;
-}
-
-__kernel void trace_element_transposed(int num_cells, int n_owned, int stride, int row_stride,
-                                       __global const stored *restrict E, __global const int *restrict dofs,
-                                       __global const real *restrict owned, __global const real *restrict tail,
-                                       __global real *restrict element)
-{
-  const int t = get_global_id(0);
-  if (t >= num_cells * MC) return;
-  const int cell = t / MC, column = t % MC;
-  real sum = 0;
-  for (int i = 0; i < MC; ++i)
-    sum += E[(size_t)column * row_stride + (size_t)cell * MC + i] *
-           gather_dof(owned, tail, n_owned, dofs, stride, cell, i);
-  element[t] = sum;
-}
+#define ROW_ENTRY(k) (size_t)(k) * row_stride + t
+#define COLUMN_ENTRY(k) (size_t)(t % MC) * row_stride + (size_t)(t / MC) * MC + k
+ELEMENT_PRODUCT(trace_element_product, ROW_ENTRY)
+ELEMENT_PRODUCT(trace_element_transposed, COLUMN_ENTRY)
 
 __kernel void trace_element_column(int num_cells, int row_stride, int column, __global const stored *E,
                                    __global const int *orientation, __global const int *permutations,

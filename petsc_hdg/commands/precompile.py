@@ -21,7 +21,7 @@ from ..errors import OptionError, PetscHdgError, SolveError, collectively
 from ..mesh import Mesh, agglomerate
 from ..options import Options
 from ..physics import library
-from ..physics.conditions import Dirichlet
+from ..physics.layout import Dirichlet
 from ..problem import Problem
 from .arguments import own_arguments
 

@@ -2,14 +2,12 @@
 
 from petsc_hdg.device.all_gather import AllGather, gathered
 from petsc_hdg.device.arrays import Arrays
-from petsc_hdg.device.autotune import fastest
 from petsc_hdg.device.build import build_programs, built_beside
 from petsc_hdg.device.context import Device
 from petsc_hdg.device.halo import Halo
 from petsc_hdg.device.halo_plan import HaloPlan
-from petsc_hdg.device.kernel import Kernel, kernels_of
+from petsc_hdg.device.kernel import Kernel, Recorded, aside, enclosed, fastest, kernels_of
 from petsc_hdg.device.node import Node
-from petsc_hdg.device.recording import Recorded, aside, enclosed
 from petsc_hdg.device.vecs import VecAccess
 
 __all__ = [

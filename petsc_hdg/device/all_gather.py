@@ -9,9 +9,9 @@ import numpy as np
 from petsc_hdg import stages
 from petsc_hdg.device.arrays import Arrays
 from petsc_hdg.device.halo import Halo
+from petsc_hdg.device.kernel import aside
 from petsc_hdg.device.node import Node
 from petsc_hdg.device.peer_memory import MOST
-from petsc_hdg.device.recording import aside
 
 ROOM = 1 << 14  # bytes beside the numbers in the memory of a halo
 

@@ -1,17 +1,56 @@
-"""An OpenCL device with its context and queue."""
+"""An OpenCL device with its context and queue, and what all problems of a process share of it."""
 
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 
-from petsc_hdg.device.exchanges import Exchanges
-from petsc_hdg.device.memory import Memory
-from petsc_hdg.device.platforms import choose, identity, is_gpu, opencl, ptx_target
-from petsc_hdg.device.shared_context import Opened
+from petsc_hdg.device.memory import Memory, Taken
+from petsc_hdg.device.platforms import REMEDY, choose, describe, identity, is_gpu, opencl, ptx_target
 from petsc_hdg.errors import DeviceError, collectively
 from petsc_hdg.value_checks import shown
 
 GROUPS = 4  # work-groups of a persistent kernel per compute unit, at most
+
+_OPENED: dict[tuple, Opened] = {}
+
+
+class Opened:
+    """A device and a context of it. `Opened.of(cl_device, context)` is the same one each time.
+
+    context     pyopencl.Context
+    programs    digest → (pyopencl.Program, Entry): compiled or loaded once, see build.py
+    physics     texts of physics that compiled in one of them
+    registered  (block, rank) → Registered: windows that the driver knows, see node.py
+    taken       Taken: bytes of all buffers of this process there
+    waits_for_groups  whether work-groups of a kernel can wait for each other, None before it is tried
+    """
+
+    def __init__(self, context):
+        self.context = context
+        self.programs: dict = {}
+        self.physics: set[str] = set()
+        self.registered: dict = {}
+        self.taken = Taken()
+        self.waits_for_groups: bool | None = None
+
+    @classmethod
+    def of(cls, cl_device, context=None) -> Opened:
+        """Return the one of a device, or of a given context on it. Raises DeviceError if the driver refuses."""
+        key = cl_device, context
+        if key not in _OPENED:
+            _OPENED[key] = cls(context or _made(cl_device))
+        return _OPENED[key]
+
+
+def _made(cl_device):
+    cl = opencl()
+    try:
+        return cl.Context([cl_device])
+    except cl.Error as error:
+        raise DeviceError(
+            f"{describe(cl_device)} cannot be used ({error}); choose another with -fe_device, or {REMEDY}"
+        ) from error
 
 
 class Device:
@@ -60,7 +99,7 @@ class Device:
         self.constant_bytes = int(cl_device.max_constant_buffer_size)
         self.max_work_group = int(cl_device.max_work_group_size)
         self.memory = Memory(self.name, self.memory_bytes, self.opened.taken)
-        self.recording: list | None = None  # of launches, see recording.py
+        self.recording: list | None = None  # of launches, see kernel.py
         self.halo, self.exchanges = "auto", Exchanges()
         self._copy_queue = None
         self._profile = False
@@ -239,3 +278,27 @@ class Device:
 def is_viennacl(vec) -> bool:
     """True if a PETSc Vec keeps its values in an OpenCL buffer."""
     return "viennacl" in (vec.getType() or "")
+
+
+@dataclass
+class Exchanges:
+    """count: exchanges.   waited: seconds in which the host waited for copies and neighbours, kernels maybe running.
+    peers, windows, messages: bytes that this rank has sent into the memory of other devices, through shared memory of
+    the hosts and by messages.
+    """
+
+    count: int = 0
+    waited: float = 0.0
+    peers: int = 0
+    windows: int = 0
+    messages: int = 0
+
+    def add_peers(self, nbytes: int) -> None:
+        """Count an exchange through the memory of other devices."""
+        self.count += 1
+        self.peers += nbytes
+
+    def since(self, before: Exchanges) -> Exchanges:
+        """What has come to those there were `before`."""
+        earlier = asdict(before)
+        return Exchanges(**{name: value - earlier[name] for name, value in asdict(self).items()})

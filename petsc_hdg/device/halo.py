@@ -12,9 +12,8 @@ from petsc_hdg.device.arrays import Arrays
 from petsc_hdg.device.halo_links import OTHER, Links
 from petsc_hdg.device.halo_peers import PeerLinks, halo_kernel
 from petsc_hdg.device.halo_plan import HaloPlan
-from petsc_hdg.device.kernel import Kernel
+from petsc_hdg.device.kernel import Kernel, aside
 from petsc_hdg.device.node import Node
-from petsc_hdg.device.recording import aside
 from petsc_hdg.errors import DeviceError, collectively
 
 FEW = 1 << 21  # values of a GPU below which a product takes less time than its exchange, and than launches to split it

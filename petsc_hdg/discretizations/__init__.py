@@ -11,7 +11,7 @@ SCHEMES = {
     "poly_gpu": "PolytopicDG",
 }
 _PUBLIC = {
-    "CellField": "cell_field",
+    "CellField": "dofmap",
     "CondensedCG": "condensed.cg",
     "CondensedDiscretization": "condensed.scheme",
     "ContinuousGalerkin": "cg.scheme",

@@ -10,7 +10,7 @@ from petsc4py import PETSc
 from ..codegen import KernelSpec
 from ..codegen.preamble import CONSTANT_BYTES, REAL_BYTES, place_tables
 from ..errors import OptionError, PhysicsError
-from ..mesh.hanging import check_conforming
+from ..mesh.quality import check_conforming
 from ..options import Options
 from ..petsc.c_library import set_section
 from ..petsc.lifetimes import Alive
@@ -18,8 +18,8 @@ from ..physics.dependence import Dependence
 from ..reference import ReferenceElement, cell_quadrature, inside, tabulate
 from ..threads import CHUNK, in_threads
 from ..value_checks import plural
-from .saddle_points import check_stable
 from .streamlines import upwinded
+from .symmetry import check_stable
 
 STEP_INWARDS = {"double": 2.0**-26, "single": 2.0**-12}  # in reference coordinates, of points where a step of x counts
 PAD = 32  # cells are padded to this multiple, so that rows of cell-fastest arrays are aligned

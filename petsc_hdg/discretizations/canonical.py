@@ -6,8 +6,7 @@ import basix
 import numpy as np
 
 from ..errors import MeshError
-from ..mesh.canonical import CanonicalCells, mixed, summed
-from ..mesh.global_order import GlobalOrder
+from ..mesh.canonical import CanonicalCells, GlobalOrder, mixed, summed
 from .dofmap import FieldSpace
 
 NOBODY = np.iinfo(np.int64).max

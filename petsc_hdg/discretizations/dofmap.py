@@ -1,4 +1,7 @@
-"""Numbering of continuous Lagrange degrees of freedom: cell → local section → this rank's part of a PETSc vector."""
+"""Numbering of continuous Lagrange degrees of freedom: cell → local section → this rank's part of a PETSc vector.
+
+Auxiliary fields are rows of data per cell: one row where constant in the cell, one for each node where nodal.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,13 @@ import basix
 import numpy as np
 from petsc4py import PETSc
 
+from ..errors import PhysicsError
 from ..reference import ReferenceElement
 from ..threads import in_threads, taken
+from ..value_checks import shown
 
 CHUNK = 1 << 14  # cells numbered at a time: temporaries stay in the cache
+ALL = slice(None)
 
 
 @dataclass(frozen=True)
@@ -297,3 +303,94 @@ def element_nodes(mesh, points: np.ndarray, cells=slice(None)) -> np.ndarray:
 def dof_nodes(mesh, space: FieldSpace, cells=slice(None)) -> np.ndarray:
     """Physical coordinates [cell, basis, dim] of a field's interpolation nodes."""
     return element_nodes(mesh, space.element.nodes, cells)
+
+
+@dataclass(frozen=True)
+class CellField:
+    """Values [cell, node, component] at the nodes of `element` in this rank's cells; they may jump between cells."""
+
+    name: str
+    element: ReferenceElement
+    values: np.ndarray
+
+    def at(self, points: np.ndarray, cells=ALL) -> np.ndarray:
+        """Values [cell, point, component] at reference points [point, dim], or [cell, point, dim], of some cells."""
+        return self._tabulated(points, 0)[0] @ self.values[cells]
+
+    def slopes(self, points: np.ndarray, cells=ALL) -> np.ndarray:
+        """Derivatives [cell, point, component, direction] by reference coordinates, at points as `at` takes them."""
+        return np.stack([table @ self.values[cells] for table in self._tabulated(points, 1)[1:]], axis=-1)
+
+    def _tabulated(self, points: np.ndarray, derivatives: int) -> np.ndarray:
+        """Basis functions, and derivatives [1 + dim, …, point, node] if asked for, at points [..., point, dim]."""
+        table = self.element.tabulate(points.reshape(-1, points.shape[-1]), derivatives)
+        return table.reshape(len(table), *points.shape[:-1], self.element.num_basis)
+
+
+class AuxiliaryRows:
+    """Layout of the rows of auxiliary data: components of auxiliary fields.
+
+    starts [component + 1] first row of each component; nodal fields live in the scalar space of `element`.
+    """
+
+    def __init__(self, fields, element: ReferenceElement):
+        self.fields = tuple(fields)
+        self.element = element
+        rows = [self._rows(f) for f in self.fields for _ in range(f.components)]
+        self.starts = np.concatenate([[0], np.cumsum(rows)]).astype(np.int32)
+
+    def _rows(self, field) -> int:
+        return 1 if field.space == "cell" else self.element.num_basis
+
+    @property
+    def num_components(self) -> int:
+        return len(self.starts) - 1
+
+    @property
+    def num_rows(self) -> int:
+        return int(self.starts[-1])
+
+    def field(self, name: str):
+        """The auxiliary field `name` and its first component. Raises PhysicsError for an unknown name."""
+        first = 0
+        for f in self.fields:
+            if isinstance(name, str) and f.name == name:
+                return f, first
+            first += f.components
+        known = ", ".join(f.name for f in self.fields) or "none"
+        raise PhysicsError(f"there is no auxiliary field {shown(name)}; the physics declares: {known}")
+
+    def points(self, field, mesh, nodes: np.ndarray, centroids: np.ndarray) -> np.ndarray:
+        """Coordinates of a field's values [cell, row, dim]: centroids if constant in the cell, else nodes."""
+        return centroids[:, None, :] if field.space == "cell" else nodes
+
+    def onto(self, element: ReferenceElement, rows: np.ndarray, num_cells: int):
+        """Name and values [cell, row, component] of each field in rows [row, stride].
+
+        Nodal ones are taken at the nodes of another element, as a discretization with that element wants them.
+        """
+        table, first = self.element.tabulate(element.nodes, 0)[0], 0  # [node there, node]
+        for field in self.fields:
+            starts = self.starts[first : first + field.components]
+            count = 1 if field.space == "cell" else self.element.num_basis
+            values = np.stack([rows[start : start + count, :num_cells].T for start in starts], axis=-1)
+            if field.space != "cell":
+                values = np.einsum("nb,cbk->cnk", table, values, optimize=True)
+            yield field.name, values
+            first += field.components
+
+    def at(self, points: np.ndarray, rows: np.ndarray, cells: np.ndarray) -> np.ndarray:
+        """Values [cell, point, component] of all fields at reference points [point, dim] of cells, from rows
+        [row, stride]."""
+        table, found = self.element.tabulate(points, 0)[0], np.empty((len(cells), len(points), self.num_components))
+        for component, (start, end) in enumerate(zip(self.starts, self.starts[1:], strict=False)):
+            values = rows[start:end, cells].T
+            found[:, :, component] = values if end == start + 1 else values @ table.T
+        return found
+
+    def place(self, rows: np.ndarray, name: str, values: np.ndarray) -> None:
+        """Write values [cell, row, component] of a field into rows [row, stride]."""
+        field, first = self.field(name)
+        for c in range(field.components):
+            start = self.starts[first + c]
+            rows[start : self.starts[first + c + 1], : len(values)] = values[:, :, c].T

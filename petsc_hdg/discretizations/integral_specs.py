@@ -40,15 +40,15 @@ def cell_integral_spec(disc, objective: Objective) -> KernelSpec:
     if objective.on_boundary:
         tables = disc.facet_tables(*facet_quadrature(disc.mesh.cell, disc.quadrature_degree + EXTRA_DEGREE))
         name, rows = "cg_boundary_integral", objective.components
-        own = {"rows": rows, "NOBJ": rows, "TIME": 0}  # no u_t is read
-        return replace(disc.facet_spec(name, (f"{name}.cl",), tables, **own), physics=objective.text)
+        own = {"rows": rows, "NOBJ": rows, "TIME": 0, "INTEGRAL": name}  # no u_t is read
+        return replace(disc.facet_spec(name, ("boundary_integral.cl",), tables, **own), physics=objective.text)
     rule = error_rule(disc)
     macros = _macros("cg_integral", objective.components, rule, objective.reads_auxiliary)
     return replace(_of_cells(disc, macros, rule), physics=objective.text)
 
 
 def _of_cells(disc, macros: dict, rule, *sources: str) -> KernelSpec:
-    files = disc._sources("cg_integral.cl")
+    files = disc._sources("integral.cl")
     files = (*files[:-1], *sources, files[-1])
     tables, rows = disc._cell_tables(rule), macros["NOBJ"]
     return disc._spec(macros["INTEGRAL"], files, {**disc._macros(), **macros}, tables, 32, rows=rows)
@@ -80,13 +80,13 @@ def _over_facets(specs, objective: Objective) -> KernelSpec:
     disc, degree, name = specs.disc, specs.disc.quadrature_degree + EXTRA_DEGREE, "hdg_boundary_integral"
     tables = {"AUX_START": disc.auxiliary.starts, **disc.facet_point_tables(degree)}
     tables["FACET_OP"] = disc.facet_operator_table(degree)
-    macros = {"NOBJ": objective.components, "READS_AUX": int(objective.reads_auxiliary)}
+    macros = {"INTEGRAL": name, "NOBJ": objective.components, "READS_AUX": int(objective.reads_auxiliary)}
     macros["NQF"] = tables["FACET_WEIGHTS"].shape[1]
-    files = ("facet_normal.clh", f"{name}.cl")
+    files = ("facet_normal.clh", "hdg_facet.clh", "boundary_integral.cl")
     return replace(specs.spec(name, macros, tables, files=files), physics=objective.text)
 
 
 def _of_condensed(specs, macros: dict, rule, star: np.ndarray, tables: dict, *sources: str) -> KernelSpec:
     tables = {**tables, "STAR": star, "WEIGHTS": rule.weights}
     macros = {**macros, "NSTAR": star.shape[1]}
-    return specs.spec(macros["INTEGRAL"], macros, tables, files=(*sources, "hdg_integral.cl"))
+    return specs.spec(macros["INTEGRAL"], macros, tables, files=(*sources, "integral.cl"))

@@ -10,6 +10,8 @@ from functools import cached_property
 
 import numpy as np
 
+from ..reference import facet_quadrature
+
 
 @dataclass(frozen=True)
 class State:
@@ -74,14 +76,81 @@ class Points:
         return zip(self.sides, self.normal, strict=True)
 
 
-class CellOracle:
-    """Integrals over cells and facets of a discretization with element functions in each cell."""
+@dataclass(frozen=True)
+class Frame:
+    """Points of a cell or facet: x, where the cell sees them, normal [point, dim]; weight [point] with its measure;
+    inverse Jacobians [point, reference, physical], determinant [point].
+    """
+
+    x: np.ndarray
+    seen: np.ndarray
+    normal: np.ndarray
+    weight: np.ndarray
+    inverse: np.ndarray
+    determinant: np.ndarray
+
+
+class RuleOracle:
+    """The rules of a discretization on its cells and facets, in physical space; rule 0 is that of the cell, 1 + f that
+    of its facet f."""
 
     def __init__(self, discretization):
         self.discretization = discretization
         self.interpreter = discretization.physics.interpreter(discretization.dim)
-        self._tables: dict[int, dict] = {}
-        self._seen_tables: dict[int, np.ndarray] = {}
+        self._tables: dict[tuple, np.ndarray] = {}
+
+    @cached_property
+    def _facet_rules(self):
+        return facet_quadrature(self.discretization.mesh.cell, self.discretization.quadrature_degree)
+
+    @cached_property
+    def _rules(self) -> list:
+        return [self.discretization.quadrature, *self._facet_rules[0]]
+
+    def _table(self, element, rule: int, seen: bool = False) -> np.ndarray:
+        """Functions [1 + dim, point, function] of an element at the points of a rule, or where cells see them."""
+        if (element, rule, seen) not in self._tables:
+            points = self._rules[rule].points
+            self._tables[element, rule, seen] = element.tabulate(self.discretization.seen(points) if seen else points)
+        return self._tables[element, rule, seen]
+
+    def _corners(self, cell: int) -> np.ndarray:
+        """Geometry nodes [node, dim] of a cell."""
+        geometry = self.discretization.mesh.geometry
+        return geometry.nodes[geometry.cell_nodes[cell]]
+
+    def _frame(self, cell: int, rule: int) -> Frame:
+        """The points of a rule in a cell."""
+        element, nodes = self.discretization.geometry_element, self._corners(cell)
+        table = self._table(element, rule)
+        jacobian = np.einsum("rqb,bd->qdr", table[1:], nodes)
+        inverse, determinant = np.linalg.inv(jacobian), np.abs(np.linalg.det(jacobian))
+        weight = self._rules[rule].weights * determinant
+        normal = np.zeros((len(weight), self.discretization.dim))
+        if rule:
+            normal = self._facet_rules[1][rule - 1] @ inverse  # Nanson's formula
+            length = np.linalg.norm(normal, axis=1)
+            weight, normal = weight * length, normal / length[:, None]
+        return Frame(
+            table[0] @ nodes, self._table(element, rule, True)[0] @ nodes, normal, weight, inverse, determinant
+        )
+
+    def _auxiliary(self, rule: int, inverse: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Auxiliary values [point, component] and gradients [point, component, dim] at the points of a rule."""
+        auxiliary = self.discretization.auxiliary
+        (value, gradient), count = _physical(self._table(auxiliary.element, rule), inverse), auxiliary.num_components
+        a, a_x = np.zeros((len(value), count)), np.zeros((len(value), count, gradient.shape[2]))
+        for k in range(count):
+            given = rows[auxiliary.starts[k] : auxiliary.starts[k + 1]]
+            if len(given) == 1:
+                a[:, k] = given[0]
+            else:
+                a[:, k], a_x[:, k] = value @ given, np.einsum("qbd,b->qd", gradient, given)
+        return a, a_x
+
+
+class CellOracle(RuleOracle):
+    """Integrals over cells and facets of a discretization with element functions in each cell."""
 
     def volume(self, cell: int, state: State) -> np.ndarray:
         """Residual [dof] of a cell's interior, or the product of its Jacobian with state.du."""
@@ -106,53 +175,22 @@ class CellOracle:
 
     # Points --------------------------------------------------------------------------------------------------------
 
-    @cached_property
-    def _rules(self) -> list:
-        """Rules of the cell, then of each facet."""
-        return [self.discretization.quadrature, *self.discretization.facet_rules[0]]
-
-    def _tables_at(self, rule: int) -> dict:
-        """Functions [1 + dim, point, function] of each element at the points of a rule, tabulated once."""
-        if rule not in self._tables:
-            disc, points = self.discretization, self._rules[rule].points
-            elements = {disc.geometry_element, disc.auxiliary.element, *(space.element for space in disc.spaces)}
-            self._tables[rule] = {element: element.tabulate(points) for element in elements}
-        return self._tables[rule]
-
-    def _seen(self, rule: int) -> np.ndarray:
-        """Functions [point, function] of the geometry where cells see the points of a rule."""
-        if rule not in self._seen_tables:
-            disc = self.discretization
-            self._seen_tables[rule] = disc.geometry_element.tabulate(disc.seen(self._rules[rule].points))[0]
-        return self._seen_tables[rule]
-
-    def _corners(self, cell: int) -> np.ndarray:
-        """Geometry nodes [node, dim] of a cell."""
-        geometry = self.discretization.mesh.geometry
-        return geometry.nodes[geometry.cell_nodes[cell]]
+    @property
+    def _facet_rules(self):
+        return self.discretization.facet_rules
 
     def _points(self, cell: int, rule: int, s: State) -> Points:
         """Points of the cell (rule 0) or of its facet `rule` - 1."""
-        disc, tables, nodes = self.discretization, self._tables_at(rule), self._corners(cell)
-        geometry = tables[disc.geometry_element]
-        jacobian = np.einsum("rqb,bd->qdr", geometry[1:], nodes)
-        inverse, determinant = np.linalg.inv(jacobian), np.abs(np.linalg.det(jacobian))
-        weight = self._rules[rule].weights * determinant
-        normal = np.zeros((len(weight), disc.dim))
-        if rule:
-            normal = disc.facet_rules[1][rule - 1] @ inverse  # Nanson's formula
-            length = np.linalg.norm(normal, axis=1)
-            weight, normal = weight * length, normal / length[:, None]
-        functions = [_physical(tables[space.element], inverse) for space in disc.spaces]
+        disc, frame = self.discretization, self._frame(cell, rule)
+        functions = [_physical(self._table(space.element, rule), frame.inverse) for space in disc.spaces]
         u, u_x = self._evaluated(functions, s.u[cell])
         u_t = np.zeros_like(u) if s.u_t is None else self._evaluated(functions, s.u_t[cell])[0]
-        table, rows = tables[disc.auxiliary.element], s.aux[:, cell]
-        parts = [self._seen(rule) @ nodes, u, u_t, u_x, *auxiliary_values(disc.auxiliary, table, inverse, rows)]
+        parts = [frame.seen, u, u_t, u_x, *self._auxiliary(rule, frame.inverse, s.aux[:, cell])]
         if s.du is not None:
             du, du_x = self._evaluated(functions, s.du[cell])
             parts += [du, s.shift * du, du_x]
         sides = [Side(*at) for at in zip(*parts, strict=True)]
-        return Points(geometry[0] @ nodes, weight, normal, determinant, functions, sides)
+        return Points(frame.x, frame.weight, frame.normal, frame.determinant, functions, sides)
 
     def _evaluated(self, functions, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Values [point, component] and gradients [point, component, dim] from coefficients [dof]."""
@@ -178,20 +216,6 @@ def _physical(table: np.ndarray, inverse: np.ndarray) -> tuple[np.ndarray, np.nd
     """Values [point, basis] and gradients [point, basis, dim] from a table and inverse Jacobians [point, reference,
     physical]."""
     return table[0], np.einsum("rqb,qrd->qbd", table[1:], inverse)
-
-
-def auxiliary_values(auxiliary, table: np.ndarray, inverse: np.ndarray, rows: np.ndarray):
-    """Auxiliary values [point, component] and gradients [point, component, dim] from rows, a table of the functions and
-    inverse Jacobians."""
-    (value, gradient), count = _physical(table, inverse), auxiliary.num_components
-    a, a_x = np.zeros((len(value), count)), np.zeros((len(value), count, gradient.shape[2]))
-    for k in range(count):
-        given = rows[auxiliary.starts[k] : auxiliary.starts[k + 1]]
-        if len(given) == 1:
-            a[:, k] = given[0]
-        else:
-            a[:, k], a_x[:, k] = value @ given, np.einsum("qbd,b->qd", gradient, given)
-    return a, a_x
 
 
 class Oracle(CellOracle):

@@ -4,25 +4,54 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 
-from ..reference import facet_quadrature
-from .auxiliary import AuxiliaryRows
+from ..codegen import KernelSpec, Launch, in_roles, signature
+from ..codegen.preamble import CONSTANT_BYTES, SCATTERED_BYTES
+from ..reference import facet_quadrature, tabulate
 from .base import Discretization
-from .dofmap import field_spaces
-from .primal_specs import PrimalSpecs
-from .transposition import DeviceLimits
+from .dofmap import AuxiliaryRows, field_spaces
+from .lines import UNROLL, as_vectors, cpu_lanes
+from .transposition import DeviceLimits, transposition
 
+POINTWISE = signature("""
+    int num_cells: cells, or facets in kernels of facets
+    int stride; int n_owned: owned degrees of freedom of the vectors
+    real t: time; real shift: derivative of u_t by u; const real *constants_ [NCONST]
+    const int *dofs [NDOF, stride]: compact numbers, [cell, NDOF] for gather_cells.clh
+    const real *nodes [node, DIM]: coordinates; const int *cell_nodes [NNODES, stride]
+    const real *stored_geometry [DIM * DIM + 1, stride]: inverse Jacobian and |det|, for geometry_stored.clh
+    const real *aux [NAUX, stride]: auxiliary rows
+    const real *tables: those that constant memory does not hold, laid end to end
+    const real *u_owned [n_owned]: state; const real *u_tail: ghosts, then essential values
+    const real *ut_owned [n_owned]: rate u_t; const real *ut_tail
+    const real *du_owned [n_owned]: direction; const real *du_tail
+""")
+CELLS = POINTWISE + signature("real *out: as each kernel says")
+FACETS = POINTWISE + signature("""
+    int facet_stride; int first: entry of `out` where the kernel begins
+    const int *facets [3, facet_stride]: cell, facet of the reference cell, index of the condition
+    real *out: as each kernel says
+""")
+LANES_LIMIT = 128  # unknowns of a cell up to which a CPU does several at once, by loops that take seconds to compile
 OF_PRECISION = ("_plain_tables",)  # cached properties that depend on it
 
 
-class PrimalDiscretization(PrimalSpecs, Discretization):
-    """Spaces, element vectors and (from PrimalSpecs) kernel specs; pure data, no device. Subclasses give `dofmap`.
+class PrimalDiscretization(Discretization):
+    """Spaces, element vectors and kernel specs; pure data, no device. Subclasses give `dofmap`.
 
     limits: what kernels may take of the device they are meant for.
     spaces: of the fields.   auxiliary: rows of auxiliary data.
+    variant: of the volume kernels, `cell` (one thread per cell) or `transpose` (thread transposition).
+    gather_file: kernel file by which degrees of freedom of cells are read from vectors.
+    cell_by_cell: whether numbers and element vectors stand cell by cell, [cell, dof], instead of [dof, stride].
     """
+
+    variant = "cell"
+    gather_file = "gather_tvector.clh"
+    cell_by_cell = False
 
     def __init__(self, mesh, physics, options, limits: DeviceLimits | None = None):
         super().__init__(mesh, physics, options)
@@ -100,3 +129,163 @@ class PrimalDiscretization(PrimalSpecs, Discretization):
         width = 2 * (1 + self.dim) * sum(space.element.num_basis for space in self.spaces)
         rule = facet_quadrature(self.mesh.cell, self.quadrature_degree)[0][0]
         return float(width * self.quadrature.num_points), float(width * rule.num_points)
+
+    # Kernel specs ------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def flops_per_cell(self) -> int:
+        """Additions and multiplications of one residual without the physics: evaluate, transform, weigh, test."""
+        q, d, c = self.quadrature.num_points, self.dim, self.physics.num_components
+        return self._table_flops + q * c * (4 * d * d + d + 1)
+
+    @property
+    def _table_flops(self) -> int:
+        """Additions and multiplications that tables take in one residual."""
+        return 4 * self.quadrature.num_points * self.num_dofs * (1 + self.dim)
+
+    @cached_property
+    def flops_per_matrix(self) -> int:
+        """The same of an element matrix: each trial function transformed, weighed, and tested by all functions."""
+        n, q, d, c = self.num_dofs, self.quadrature.num_points, self.dim, self.physics.num_components
+        return n * q * (2 * n * (1 + d) + c * (4 * d * d + d + 1))
+
+    @property
+    def flops_per_diagonal(self) -> int:
+        """The same of its diagonal: a test function and a trial function of each unknown."""
+        return self.flops_per_matrix // self.num_dofs
+
+    def _macros(self) -> dict[str, int]:
+        return {
+            "DIM": self.dim,
+            "NNODES": self.geometry_element.num_basis,
+            "AFFINE": int(self.mesh.geometry.is_affine),
+            "NDOF": self.num_dofs,
+            "NBASIS": sum(s.element.num_basis for s in self.spaces),
+            "NC": self.physics.num_components,
+            "NA": self.auxiliary.num_components,
+            "NAUX": self.auxiliary.num_rows,
+            "NCONST": len(self.physics.constants),
+            "TIME": int(self.physics.uses_time_derivative),
+            "SPARSE": int(all(s.element.degree == 1 for s in self.spaces) and self.mesh.geometry.is_affine),
+            "F0": int(self.physics.f0 is not None or self.physics.has_jacobian),
+            "F1": int(self.physics.f1 is not None or self.physics.has_jacobian),
+        }
+
+    @property
+    def dof_components(self) -> np.ndarray:
+        """Component [dof] int32 of each degree of freedom of a cell."""
+        found = [s.first_component + np.tile(np.arange(s.components), s.element.num_basis) for s in self.spaces]
+        return np.concatenate(found).astype(np.int32)
+
+    def _dof_tables(self) -> dict[str, np.ndarray]:
+        basis = [s.first_basis + np.repeat(np.arange(s.element.num_basis), s.components) for s in self.spaces]
+        return {
+            "DOF_BASIS": np.concatenate(basis).astype(np.int32),
+            "DOF_COMP": self.dof_components,
+            "AUX_START": self.auxiliary.starts,
+        }
+
+    def _basis_tables(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Values [point, basis], gradients [point, basis, dim] of all fields in turn, and the same of the geometry."""
+        fields = [tabulate(s.element, points) for s in self.spaces]
+        geometry = tabulate(self.geometry_element, points)
+        values = np.concatenate([t.values for t in fields], axis=1)
+        gradients = np.concatenate([t.gradients for t in fields], axis=1)
+        return values, gradients, geometry.values, geometry.gradients
+
+    def _cell_tables(self, quadrature) -> dict[str, np.ndarray]:
+        names = ("BASIS", "GRAD", "GEO", "GEO_GRAD")
+        tables = dict(zip(names, self._basis_tables(quadrature.points), strict=True))
+        tables["GEO"] = self.seen_geometry(quadrature.points)
+        return {**self._dof_tables(), **tables, "WEIGHTS": quadrature.weights}
+
+    @cached_property
+    def facet_rules(self):
+        """Rules on each facet, and outward normals [F, dim] of the reference cell."""
+        return facet_quadrature(self.mesh.cell, self.quadrature_degree)
+
+    def facet_tables(self, rules, normals: np.ndarray) -> dict[str, np.ndarray]:
+        """Tables at the points of rules on each facet, with the normals [F, dim] of the reference cell."""
+        names = ("FACET_BASIS", "FACET_GRAD", "FACET_GEO", "FACET_GEO_GRAD")
+        per_facet = [self._basis_tables(rule.points) for rule in rules]
+        tables = {name: np.stack([t[k] for t in per_facet]) for k, name in enumerate(names)}
+        if self.has_steps:
+            tables["FACET_SEEN"] = np.stack([self.seen_geometry(rule.points) for rule in rules])
+        weights = np.stack([rule.weights for rule in rules])
+        return {**self._dof_tables(), **tables, "FACET_WEIGHTS": weights, "FACET_NORMALS": normals}
+
+    def _sources(self, *files: str, stored: bool = False, evector: bool = False) -> tuple[str, ...]:
+        geometry = "geometry_stored.clh" if stored else "geometry_nodes.clh"
+        gather = "gather_evector.clh" if evector else self.gather_file
+        return ("geometry.clh", geometry, "point.clh", gather, "cg_point.clh", *files)
+
+    def volume_specs(self, stored: bool = False, evector: bool = False) -> dict[str, KernelSpec]:
+        """Specs of `cg_residual` and `cg_action`; stored geometry and element vectors as in the paper, by choice."""
+        macros = {**self._macros(), "NQ": self.quadrature.num_points}
+        tables = self._cell_tables(self.quadrature)
+        names = ("cg_residual", "cg_action")
+        if self.variant != "transpose":  # patches use `cell` for what they do not offer
+            sources = self._sources("cell_lanes.clh", *in_roles("cg_cell.cl"), stored=stored, evector=evector)
+            return {name: self._cell_spec(name, sources, macros, tables) for name in names}
+        shape = self.transposition_shape()
+        macros |= {"THREADS": shape.threads, "CELLS": shape.cells, "BATCHES": self.options.num_batches}
+        files = ("cg_transpose.clh", *in_roles("cg_transpose.cl"))
+        sources = self._sources(*files, stored=stored, evector=evector)
+        launch = Launch(shape.cells * self.options.num_batches, shape.threads)
+        return {
+            n: self._spec(n, sources, macros, tables, shape.threads, shape.local_bytes, launch=launch) for n in names
+        }
+
+    def _cell_spec(self, name, sources, macros, tables, size: int = 64, columns: int = 0) -> KernelSpec:
+        """Spec of a kernel of cell_lanes.clh, on a GPU in work-groups of `size`; columns: of each cell, a work-item
+        each."""
+        lanes = 1 if self.limits.is_gpu or self.num_dofs > LANES_LIMIT else cpu_lanes(self)
+        size = 1 if lanes > 1 else size if self.limits.is_gpu else 16
+        launch = Launch(lanes, columns, "stride") if columns else Launch(lanes * size, size)
+        macros = {**macros, "LANES": lanes, **({"UNROLLED": UNROLL} if lanes > 1 else {})}
+        spec = self._spec(name, sources, macros, tables, size, launch=launch)
+        return as_vectors(spec) if lanes > 1 else spec
+
+    def transposition_shape(self):
+        """Threads and cells of a work-group, for the Jacobian's action, which needs the most local memory."""
+        vectors = 2 + int(self.physics.uses_time_derivative)
+        reals = vectors * self.num_dofs + self.physics.num_components * (1 + self.dim) * self.quadrature.num_points
+        return transposition(
+            self.num_dofs, self.quadrature.num_points, reals * self.real_bytes, self.limits, self.options.num_blocks
+        )
+
+    def matrix_specs(self) -> dict[str, KernelSpec]:
+        """Specs of `cg_matrix` and `cg_diagonal`."""
+        macros = {**self._macros(), "NQ": self.quadrature.num_points}
+        tables, kept = self._cell_tables(self.quadrature), self._sources("cell_lanes.clh")
+        return {
+            "cg_matrix": self._cell_spec(
+                "cg_matrix", (*kept, *in_roles("cg_cell.cl", "matrix")), macros, tables, 32, self.num_dofs
+            ),
+            "cg_diagonal": self._cell_spec("cg_diagonal", (*kept, "point_block.clh", "cg_diagonal.cl"), macros, tables),
+        }
+
+    def transposed_volume(self) -> KernelSpec:
+        """Spec of `cg_transposed`: the transposed Jacobian's action in cells."""
+        macros = {**self._macros(), "NQ": self.quadrature.num_points, "F0": 1, "F1": 1}
+        sources = self._sources("transposed_point.clh", "cell_lanes.clh", *in_roles("cg_cell.cl", "transposed"))
+        return self._cell_spec("cg_transposed", sources, macros, self._cell_tables(self.quadrature))
+
+    def facet_spec(self, name: str, files: tuple[str, ...], tables: dict, columns: int = 0, rows=0, **macros):
+        """KernelSpec of a kernel of facets from the tables of `facet_tables`, with macros of its own; columns: of each
+        facet, a work-item each; rows: of the result."""
+        macros = {**self._macros(), "NQF": tables["FACET_WEIGHTS"].shape[1], **macros}
+        sources = self._sources("facet_normal.clh", "cg_facet.clh", *files)
+        launch = Launch(1, columns, "facet_stride") if columns else Launch()
+        return self._spec(name, sources, macros, tables, 32, arguments=FACETS, launch=launch, rows=rows)
+
+    def assemble_spec(self, name: str = "assemble") -> KernelSpec:
+        """Spec of `assemble`, `assemble_rows` or `assemble_step`, which sum element vectors."""
+        return KernelSpec(name, ("assemble.cl",), precision=self.options.precision, local_size=64)
+
+    def _spec(self, name, sources, macros, tables, local_size, local_bytes=0, arguments=CELLS, **how) -> KernelSpec:
+        """Spec of a kernel of the physics; how: `launch` and `rows`."""
+        # In thread transposition a group's threads read different entries, which a constant cache serves one by one.
+        most = SCATTERED_BYTES if self.limits.is_gpu and "cg_transpose.cl" in sources else CONSTANT_BYTES
+        how = {"most": most, "arguments": arguments, **how}
+        return self.kernel_spec(name, sources, macros, tables, local_size, local_bytes, **how)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import OptionError, PhysicsError
-from ..physics.streamline import streamlined
-from .saddle_points import dependences
+from ..physics.upwind import streamlined
+from .symmetry import dependences
 
 
 def upwinded(physics, options, dim: int):

@@ -4,8 +4,7 @@ from . import multigrid  # noqa: F401  puts itself among the preconditioners
 from .amg import AMG
 from .bicgstab import BiCGStab
 from .cg import CG
-from .chebyshev import Chebyshev
+from .chebyshev import Chebyshev, ChebyshevPC
 from .gmres import FGMRES, GMRES
-from .inner import ChebyshevPC
 
 __all__ = ["AMG", "CG", "FGMRES", "GMRES", "BiCGStab", "Chebyshev", "ChebyshevPC"]

@@ -18,15 +18,14 @@ from ..options import given_numbers
 from ..petsc.lifetimes import Context
 from ..stages import event
 from .aggregation import Aggregates, Coarsening
-from .dense_matrix import DenseMatrix, accurate_inverse, pseudoinverse
-from .eigenvalues import Arnoldi
-from .gathered import Gathered, gathered_rows
+from .arnoldi import Arnoldi
+from .dense_matrix import DenseMatrix, Gathered, accurate_inverse, gathered_rows, pseudoinverse
 from .level_bounds import LOWER, STEPS, UPPER
+from .matrices import arrays_of
 from .multigrid import MOST_INVERSE, Multigrid, cycle_precision
 from .preconditioners import MAKERS, InPrecision
 from .sell_matrix import SellMatrix, cache_of, is_assembled, rows_of
 from .smoothers import Smoother, chebyshev_steps, polynomial_steps
-from .solver_device import arrays_of
 from .vectors import Vectors
 
 DAMPING = 1.4  # of the prolongator's smoother, over the largest eigenvalue: GAMG's; 1 of a nonsymmetric matrix

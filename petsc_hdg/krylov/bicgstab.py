@@ -7,9 +7,8 @@ from math import sqrt
 
 import numpy as np
 
-from .convergence import ConvergenceMonitor, Norm, Reason
-from .preconditioned_operator import LEFT, RIGHT, Operation
-from .solver import DeviceSolver
+from .preconditioners import LEFT, RIGHT, Operation
+from .solver import ConvergenceMonitor, DeviceSolver, Norm, Reason
 from .vectors import StepSums
 
 ROW_V, ROW_T, ROW_Q = 0, 1, 2  # as in krylov_bicg.cl

@@ -12,15 +12,13 @@ from petsc4py import PETSc
 from ..operators.block_jacobi import BlockJacobi
 from ..options import any_given
 from ..petsc import c_library
-from .eigenvalues import Arnoldi
-from .level_operators import Unsupported, level_operator
-from .null_space import removal
+from .arnoldi import Arnoldi
+from .matrices import Unsupported, context_of, level_operator
 from .preconditioners import Preconditioner
 from .sell_matrix import SellMatrix
 from .smoothers import Smoother, inverse_blocks
 from .solver import DeviceSolver
-from .solver_device import context_of
-from .vectors import Vectors
+from .vectors import Vectors, removal
 
 STEPS, LOWER, UPPER = 10, 0.1, 1.1  # of GMRES; bounds over the largest eigenvalue found: PETSc's defaults
 SAFE = 1.5  # in place of UPPER, where jumps of coefficients hide large eigenvalues from ten steps

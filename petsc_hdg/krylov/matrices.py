@@ -4,10 +4,40 @@ from __future__ import annotations
 
 from petsc4py import PETSc
 
+from ..device import Arrays, Device, aside
+from ..device.context import is_viennacl
+from ..operators import JacobianContext
+from ..options import Options
 from .sell_matrix import is_assembled, mirrored
-from .solver_device import context_of
-from .staging import Converted, Staged
-from .vectors import Vectors
+from .vectors import Converted, Staged, Vectors
+
+_ARRAYS: dict[str, Arrays] = {}
+
+
+def context_of(mat: PETSc.Mat) -> JacobianContext | None:
+    """Our context of a matrix, None if it has another one or none."""
+    if mat.getType() != PETSc.Mat.Type.PYTHON:
+        return None
+    context = mat.getPythonContext()
+    return context if isinstance(context, JacobianContext) else None
+
+
+def arrays_of(solver, vector: PETSc.Vec) -> Arrays:
+    """Arrays on the device of a KSP or PC whose vectors are like `vector`. Collective."""
+    for mat in solver.getOperators():
+        context, arrays = context_of(mat), mat.getAttr("petsc_hdg_arrays")
+        if context is not None or arrays is not None:
+            return context.operator.arrays if context is not None else arrays
+    if is_viennacl(vector):
+        return Arrays(Device.from_vec(vector))
+    return _selected(Options.from_petsc().device, solver.comm.tompi4py())
+
+
+def _selected(choice: str, comm) -> Arrays:
+    """Arrays on the device of this name, one for all solvers. Collective."""
+    if choice not in _ARRAYS:
+        _ARRAYS[choice] = Arrays(Device.select(choice, comm))
+    return _ARRAYS[choice]
 
 
 class Matrix:
@@ -93,3 +123,45 @@ def sums_products(context):
     found = getattr(context, "format", None) or getattr(context.operator, "fast", None)
     found = getattr(found, "summing", found)
     return found if hasattr(found, "num_parts") else None
+
+
+class Unsupported(Exception):
+    """What stands in the way of mirroring a multigrid; PETSc applies it then."""
+
+
+def level_operator(mat, vectors: Vectors):
+    """An object with `num_rows`, `apply(x, y)`, `residual(b, x, y)`. Collective; raises Unsupported."""
+    if is_assembled(mat):
+        return mirrored(mat, vectors.arrays)
+    ours = ShellProduct(mat, vectors)
+    if not ours.matrix.on_device:
+        raise Unsupported(f"multigrid with a matrix of type {mat.getType()} on a level")
+    return ours
+
+
+class ShellProduct:
+    """Products with one of our shell matrices; `fuses`: whether `step` also does the update that follows."""
+
+    def __init__(self, mat, vectors: Vectors):
+        self.matrix, self.vectors = Matrix(mat, vectors), vectors
+        self.num_rows = vectors.count
+        self.fuses = self.matrix.fuses
+
+    def apply(self, x, y) -> None:
+        """y = A x. Collective."""
+        if self.matrix.repeats:
+            self.matrix.mult(x, y)
+        else:
+            aside(self.vectors.device, lambda: self.matrix.mult(x, y))
+
+    def residual(self, b, x, y) -> None:
+        """y = b - A x. Collective."""
+        if self.fuses:
+            self.step(x, y, b)
+            return
+        self.apply(x, y)
+        self.vectors.run("subtract", b, y)
+
+    def step(self, x, y, b, diagonal=None, keep: float = 0.0, mix: float = 0.0, scale: float = 1.0) -> None:
+        """y = keep y + mix x + scale diagonal (b - A x), without a diagonal where it is None. Collective."""
+        self.matrix.context.step(x, y, b, diagonal, keep, mix, scale)

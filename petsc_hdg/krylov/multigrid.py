@@ -8,21 +8,19 @@ six digits.
 from __future__ import annotations
 
 import numpy as np
+from petsc4py import PETSc
 
-from ..device import Recorded, aside
+from ..device import AllGather, Recorded, aside, gathered
 from ..options import Options, any_given
-from .dense_matrix import DenseMatrix, accurate_inverse
-from .gathered import Gathered, whole_matrix
-from .level_operators import Unsupported, level_operator
-from .multigrid_view import cycles, described, distinct_smoothers
+from ..petsc import csr
+from ..threads import stable_order
+from .dense_matrix import DenseMatrix, Gathered, accurate_inverse, whole_matrix
+from .matrices import Unsupported, context_of, level_operator
 from .persistent import merged
 from .preconditioners import MAKERS, ByPetsc, device_preconditioner
-from .sell_matrix import is_assembled, transfer
-from .smoothers import smoother_of
-from .solver_device import context_of
-from .staging import Staged
-from .vectors import Vectors
-from .whole_transfers import whole_transfers
+from .sell_matrix import SellMatrix, cached, is_assembled, rows_of, transfer
+from .smoothers import cycles, described, distinct_smoothers, smoother_of
+from .vectors import Staged, Vectors
 
 MOST_INVERSE = 1536  # rows of a matrix whose inverse is kept on the device
 MOST_JOINED = 512  # rows of levels that are joined where their matrix has no inverse
@@ -260,3 +258,44 @@ def as_matrix(apply, size: int, arrays) -> DenseMatrix:
         apply(b, x)
         columns[k] = arrays.to_host(x, size, name="coarse level")
     return DenseMatrix(columns.T, arrays)
+
+
+class WholeTransfers:
+    """Of an assembled interpolation [fine, coarse] with rows on several ranks, and its transpose. Collective to make.
+
+    interpolation: `add(x, y)`, buffers [coarse of all ranks], [fine of this rank].   gather: AllGather
+    """
+
+    def __init__(self, mat: PETSc.Mat, arrays):
+        starts, columns, values = rows_of(mat)
+        count, total = len(starts) - 1, mat.getSize()[1]
+        is_touched = np.zeros(total, bool)
+        is_touched[columns] = True
+        touched, local = np.flatnonzero(is_touched), (np.cumsum(is_touched) - 1).take(columns)
+        rows = _matrix(count, total, starts, columns, values)
+        parts = _matrix(count, len(touched), starts, local, values).transpose(PETSc.Mat())
+        self.interpolation = SellMatrix(rows, arrays)
+        self._restriction = SellMatrix(parts, arrays)
+        comm = mat.comm.tompi4py()
+        self.gather = AllGather(comm, len(touched), arrays)
+        places = gathered(comm, touched)
+        ends = np.concatenate([[0], np.cumsum(np.bincount(places, minlength=total))])
+        order = stable_order(places.astype(np.int32))
+        self._sum = SellMatrix(_matrix(total, len(places), ends, order, np.ones(len(places))), arrays)
+        self._part, self._parts = (arrays.zeros(max(1, size)) for size in (len(touched), len(places)))
+
+    def apply(self, r, b) -> None:
+        """b [coarse of all ranks] = restricted r [fine of this rank]. Collective."""
+        self._restriction.apply(r, self._part)
+        self.gather.gather(self._part, self._parts)
+        self._sum.apply(self._parts, b)
+
+
+def whole_transfers(mat: PETSc.Mat, arrays) -> WholeTransfers:
+    """The WholeTransfers of an interpolation with its present values, shared by all callers. Collective."""
+    return cached(mat, ("transfers", id(arrays.device), arrays.precision), lambda: WholeTransfers(mat, arrays))
+
+
+def _matrix(rows: int, columns: int, starts, numbers, values) -> PETSc.Mat:
+    """AIJ of this rank alone."""
+    return csr.aij(((rows, rows), (columns, columns)), 1, starts, numbers, PETSc.COMM_SELF, values)

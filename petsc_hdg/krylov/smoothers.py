@@ -1,7 +1,11 @@
-"""Smoothers on the device: PETSc's Chebyshev and Richardson iterations of a fixed number of steps."""
+"""Smoothers on the device: PETSc's Chebyshev and Richardson iterations of a fixed number of steps.
+
+PETSc tells of a multigrid's cycle, smoothers and bounds only in the text of its viewers.
+"""
 
 from __future__ import annotations
 
+import re
 from functools import cached_property
 from itertools import islice
 from weakref import WeakValueDictionary
@@ -11,16 +15,16 @@ from petsc4py import PETSc
 
 from ..device import Kernel
 from ..options import is_given
-from ..petsc import csr
-from .eigenvalues import Arnoldi
-from .level_operators import Unsupported
-from .multigrid_view import chebyshev_bounds, described, richardson_scale
+from ..petsc import c_library, csr
+from .arnoldi import Arnoldi
+from .matrices import Unsupported
 from .preconditioners import Preconditioner
 from .sell_matrix import FEW_ROWS, SellMatrix, step_spec
 from .vectors import Vectors
 
 FEW_STEPS = 10  # of a polynomial whose steps go by its roots
 MORE = 2  # steps of a fixed polynomial per step of GMRES, which fits each residual
+NUMBER = r"([-+0-9.eE]+)"
 
 
 def smoother_of(ksp, operator, vectors: Vectors) -> Smoother:
@@ -221,3 +225,31 @@ class BlockSmoother(Smoother):
     def smooth(self, b, x, zero: bool) -> None:
         """Improve x; b is what `begin` was given."""
         super().smooth(self._scaled, x, zero)
+
+
+def described(thing) -> str:
+    """The text of a PETSc object's view, the same on all ranks. Collective."""
+    return thing.comm.tompi4py().bcast(c_library.view_text(thing))
+
+
+def cycles(text: str) -> int:
+    """Visits of a level below: 1 in a V-cycle, 2 in a W-cycle."""
+    return 2 if re.search(r"cycles=(\w)", text).group(1) == "w" else 1
+
+
+def distinct_smoothers(text: str) -> bool:
+    """True if some level smooths otherwise after the coarse correction than before."""
+    ups = re.findall(r"^ *Up solver.*$", text, re.MULTILINE)
+    return any("same as down solver" not in line for line in ups)
+
+
+def chebyshev_bounds(text: str) -> tuple[float, float]:
+    """Bounds (lower, upper) that PETSc's Chebyshev iteration uses, to the six digits it prints."""
+    found = re.search(rf"eigenvalue (?:targets|estimates) used:\s*min\s*=?\s*{NUMBER},\s*max\s*=?\s*{NUMBER}", text)
+    return float(found.group(1)), float(found.group(2).rstrip("."))
+
+
+def richardson_scale(text: str) -> float | None:
+    """Damping factor of PETSc's Richardson iteration; None where it chooses one itself."""
+    found = re.search(rf"damping factor\s*=?\s*{NUMBER}", text)
+    return float(found.group(1)) if found else None

@@ -1,18 +1,25 @@
-"""Meshes from arrays: cells by their vertices, points, named facets and regions."""
+"""Meshes from arrays: cells by their vertices, points, named facets and regions; rectangles and boxes are such lists.
+
+Faces and edges are found by sorts of all cells' sides. They are those that DMPlexCreateFromCellList makes with its
+interpolation, point for point, whose search of a hash table takes several times as long.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
+from itertools import permutations, product
 
 import numpy as np
 from petsc4py import PETSc
 
 from ..errors import MeshError
+from ..threads import stable_order_of, taken
 from ..value_checks import array, plural, reals
-from .array_checks import named, whole_numbers
-from .cell_plex import cell_points
+from .mesh_checks import named, whole_numbers
+from .order import sorted_columns
 from .plex_points import PlexPoints
-from .shapes import shape
+from .shapes import Shape, shape
 
 # Vertex order of DMPlexCreateFromCellList for a cell of positive volume, from basix' order.
 PLEX_ORDER = {
@@ -21,6 +28,14 @@ PLEX_ORDER = {
     "tetrahedron": (1, 0, 2, 3),
     "hexahedron": (0, 2, 3, 1, 4, 5, 7, 6),
 }
+# Vertices of a cell's sides in PETSc's order, as they go around them: cells of space by their number of vertices.
+_FACES = {
+    4: ((0, 1, 2), (0, 3, 1), (0, 2, 3), (2, 1, 3)),
+    8: ((0, 1, 2, 3), (4, 5, 6, 7), (0, 3, 5, 4), (2, 1, 7, 6), (3, 2, 6, 5), (0, 4, 7, 1)),
+}
+MOST_CELLS = 2**31 // 10  # PETSc counts the points of a mesh, several a cell, in 32 bits
+SIDES = (("left", "right"), ("bottom", "top"), ("front", "back"))
+_CELL = {(2, True): "triangle", (2, False): "quadrilateral", (3, True): "tetrahedron", (3, False): "hexahedron"}
 
 
 @dataclass
@@ -122,3 +137,148 @@ def _find(table: np.ndarray, rows: np.ndarray, name: str) -> np.ndarray:
             f"Boundary '{name}' names a facet with points {rows[found < 0][0].tolist()}, which no cell has."
         )
     return found
+
+
+def cell_points(shape: Shape, cells: np.ndarray, points: np.ndarray) -> tuple[PlexPoints, np.ndarray]:
+    """The points of cells [cell, vertex] in PETSc's order with points [point, dim], and the vertices of each facet
+    [facet, vertex], in any order.
+
+    They are cells, vertices, faces, then edges, each as the first that has them comes.
+    """
+    above, sides = cells, []
+    if shape.dim == 3:
+        sides.append(_sides([cells.take(corner, axis=1) for corner in np.transpose(_FACES[cells.shape[1]])]))
+        above = sides[0][2]
+    sides.append(_sides([above, np.roll(above, -1, axis=1)]))
+    first, cones = len(cells) + len(points), []
+    for numbers, _, vertices in sides:
+        cones.append(first + numbers)
+        first += len(vertices)
+    edges = sides[-1][2]
+    cones.append(len(cells) + edges)
+    orientations = [*(orientation for _, orientation, _ in sides), np.zeros(edges.shape, np.int8)]
+    return PlexPoints.in_order(shape, cones, orientations, points), sides[0][2]
+
+
+def _sides(vertices: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Number and orientation [item, side] of sides, given each of their vertices [item, side], and vertices
+    [number, vertex] of each as the first item goes along or around it."""
+    columns, count, shape = [each.ravel() for each in vertices], len(vertices), vertices[0].shape
+    number, first = _distinct(columns)
+    kept = [taken(column, first) for column in columns]
+    start = sum(np.int8(k) * (taken(kept[k], number) == columns[0]) for k in range(1, count))  # where this item begins
+    if count == 2:
+        orientation = -start
+    else:
+        after = taken(np.stack(kept, axis=1).ravel(), number.astype(np.int64) * count + (start + 1) % count)
+        orientation = np.where(after == columns[1], start, -1 - (start + 1) % count)
+    return number.reshape(shape), orientation.reshape(shape), np.stack(kept, axis=1)
+
+
+def _distinct(columns: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Number [row] of vertices [vertex, row], in any order, as they first come; the first row [number]."""
+    keys = _keys(sorted_columns(columns))
+    order = stable_order_of(keys)
+    is_new = np.zeros(len(order), bool)
+    is_new[:1] = True
+    for key in keys:
+        key = taken(key, order)
+        is_new[1:] |= key[1:] != key[:-1]
+    first = order[is_new]  # of the rows of each group, since equal ones keep their order
+    leads = np.zeros(len(order), bool)
+    leads[first] = True
+    of_lead = np.cumsum(leads, dtype=np.int32)
+    group = np.cumsum(is_new, dtype=np.int32)
+    group -= 1
+    number = np.empty(len(order), np.int32)
+    number[order] = taken(taken(of_lead, first) - 1, group)
+    return number, np.flatnonzero(leads)
+
+
+def _keys(columns: list[np.ndarray]) -> list[np.ndarray]:
+    """Columns [row] of numbers from zero on in as few as hold them side by side in 63 bits, all int64."""
+    bits, keys = max(int(column.max(initial=1)) for column in columns).bit_length(), []
+    for begin in range(0, len(columns), 63 // bits):
+        first, *others = columns[begin : begin + 63 // bits]
+        keys.append(first.astype(np.int64))
+        for column in others:
+            keys[-1] = keys[-1] << bits | column
+    return keys
+
+
+def box_cell(dim: int, simplex: bool) -> str:
+    """Cell shape of a box. Raises MeshError unless dim is 2 or 3."""
+    if (dim, bool(simplex)) not in _CELL:
+        raise MeshError(f"A mesh of dimension {dim} was asked for; 2 and 3 are accepted.")
+    return _CELL[dim, bool(simplex)]
+
+
+def box_cells(faces, simplex: bool, lower, upper) -> CellList:
+    """A box of faces[0] × faces[1] (× faces[2]) squares or cubes; simplices split each along its diagonal (Kuhn)."""
+    faces = tuple(int(n) for n in faces)
+    cell = box_cell(len(faces), simplex)
+    lower, upper = (
+        np.broadcast_to(np.asarray(lower, float), len(faces)),
+        np.broadcast_to(np.asarray(upper, float), len(faces)),
+    )
+    if min(faces) < 1:
+        raise MeshError(f"A box of {faces} cells was asked for; each direction takes 1 or more.")
+    if not ((lower < upper) & np.isfinite(lower) & np.isfinite(upper)).all():
+        raise MeshError(
+            f"A box from {lower.tolist()} to {upper.tolist()} was asked for; give an upper corner above the lower one."
+        )
+    count = math.prod(faces) * (math.factorial(len(faces)) if simplex else 1)
+    if count > MOST_CELLS:
+        raise MeshError(
+            f"A box of {count:.3g} cells was asked for; one rank makes at most {MOST_CELLS:.3g}: give fewer and refine "
+            "them on all ranks by -dm_refine."
+        )
+    axes = [np.linspace(a, b, n + 1) for a, b, n in zip(lower, upper, faces, strict=True)]
+    points = np.stack([x.ravel() for x in np.meshgrid(*axes, indexing="ij")], axis=1)
+    strides = np.array([int(np.prod([n + 1 for n in faces[k + 1 :]])) for k in range(len(faces))])
+    corner = sum(
+        np.arange(n).reshape([-1 if k == m else 1 for m in range(len(faces))]) * strides[k] for k, n in enumerate(faces)
+    )
+    offsets = (_kuhn(strides) if simplex else _tensor(strides)).astype(np.int32)
+    cells = (corner.reshape(-1, 1, 1).astype(np.int32) + offsets).reshape(-1, offsets.shape[1])
+    return CellList(cell, cells, points)
+
+
+def _tensor(strides) -> np.ndarray:
+    """Vertex offsets of a square or cube in basix' order [1, vertex]: the first axis runs fastest."""
+    return np.array(
+        [
+            [
+                sum(s for s, bit in zip(strides, bits[::-1], strict=True) if bit)
+                for bits in product((0, 1), repeat=len(strides))
+            ]
+        ]
+    )
+
+
+def _kuhn(strides) -> np.ndarray:
+    """Vertex offsets of the simplices of a square or cube [simplex, vertex], all of positive volume."""
+    simplices = []
+    for axes in permutations(range(len(strides))):
+        path = np.concatenate([[0], np.cumsum(strides[list(axes)])])
+        odd = sum(a > b for i, a in enumerate(axes) for b in axes[i + 1 :]) % 2
+        if odd:
+            path[[1, 2]] = path[[2, 1]]
+        simplices.append(path)
+    return np.array(simplices)
+
+
+def side_facets(facets: np.ndarray, points: np.ndarray, lower, upper) -> dict[str, np.ndarray]:
+    """Facets on each side of a box: name → facet numbers, and all of them as "boundary".
+
+    facets [facet, vertex]: numbers of points [point, dim].
+    """
+    sides, dim = {}, points.shape[1]
+    lower, upper = np.broadcast_to(np.asarray(lower, float), dim), np.broadcast_to(np.asarray(upper, float), dim)
+    near = np.concatenate([np.abs(points - end) <= 1e-12 * (upper - lower) for end in (lower, upper)], axis=1)
+    sides_of = np.packbits(near, axis=1, bitorder="little")[:, 0]  # a bit for each side that a point lies on
+    on = np.bitwise_and.reduce([sides_of[column] for column in facets.T])
+    for axis, (low, high) in enumerate(SIDES[:dim]):
+        sides[low], sides[high] = (np.flatnonzero(on >> bit & 1) for bit in (axis, dim + axis))
+    sides["boundary"] = np.flatnonzero(on)
+    return sides

@@ -1,11 +1,21 @@
-"""Coordinates of a mesh: straight cells, or second-order cells as Gmsh writes them."""
+"""Coordinates of a mesh: straight cells, or second-order cells as Gmsh writes them.
+
+Places are located in the cells of a rank: a grid of boxes names candidates, Newton's method inverts their maps.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
 from ..errors import MeshError
+from ..reference import ReferenceElement
 from .topology import Topology
+
+INSIDE = 1e-8  # by how much reference coordinates may lie outside: a place on a facet is in the cells on both sides
+STEPS = 30  # of Newton's method
+CLOSE = 1e-13  # distance of a place from its image, over the extent of the cell, that ends it
+LONGEST = 0.5  # step, in reference coordinates
+BULGE = 0.3  # of its nodes' box by which a curved cell may leave it
 
 
 class Geometry:
@@ -87,3 +97,103 @@ def stratum_values(section, values: np.ndarray, start: int, end: int, dim: int) 
             "The coordinates of the mesh are not one node a point; give straight or second-order cells, not periodic."
         )
     return values[first : first + (end - start) * dim].reshape(-1, dim).astype(np.float64)
+
+
+class Locator:
+    """Owned cells of a mesh by place.
+
+    boxes [cell, low or high, dim]: what holds each cell, in the mesh's length unit.
+    """
+
+    def __init__(self, mesh):
+        geometry, self.dim = mesh.geometry, mesh.dim
+        self.element = ReferenceElement(mesh.cell, geometry.degree)
+        self.nodes = geometry.nodes[geometry.cell_nodes[: mesh.num_cells]]
+        low, high = self.nodes.min(axis=1), self.nodes.max(axis=1)
+        self.extent = (high - low).max(axis=1)
+        margin = np.full_like(low, INSIDE) * self.extent[:, None]
+        margin = margin + (BULGE * (high - low) if geometry.degree > 1 else 0.0)
+        self.boxes = np.stack([low - margin, high + margin], axis=1)
+        self._fill_grid()
+
+    def _fill_grid(self) -> None:
+        """Sort the cells into the boxes of a grid with about one cell each; a cell is in each box that it touches."""
+        count = len(self.nodes)
+        self.low = self.boxes[:, 0].min(axis=0, initial=np.inf)
+        span = self.boxes[:, 1].max(axis=0, initial=-np.inf) - self.low
+        self.shape = np.full(self.dim, max(1, round(count ** (1 / self.dim))))
+        self.width = np.where(span > 0, span, 1.0) / self.shape
+        if not count:
+            self.start, self.cells = np.zeros(2, dtype=int), np.zeros(0, dtype=int)
+            return
+        first, last = (self._places(self.boxes[:, side]) for side in (0, 1))
+        reach = last - first + 1
+        cells = np.repeat(np.arange(count), reach.prod(axis=1))
+        within = np.arange(len(cells)) - np.repeat(
+            np.cumsum(reach.prod(axis=1)) - reach.prod(axis=1), reach.prod(axis=1)
+        )
+        number = np.zeros(len(cells), dtype=int)
+        for axis in range(self.dim):
+            number = number * self.shape[axis] + first[cells, axis] + within % reach[cells, axis]
+            within = within // reach[cells, axis]
+        order = np.argsort(number, kind="stable")
+        self.cells = cells[order]
+        self.start = np.searchsorted(number[order], np.arange(self.shape.prod() + 1))
+
+    def _places(self, points: np.ndarray) -> np.ndarray:
+        """Box of the grid [point, dim] that holds each point, the nearest one for those outside."""
+        return np.clip((points - self.low) / self.width, 0, self.shape - 1).astype(int)
+
+    def find(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Cell [point], -1 where none holds it, and reference coordinates [point, dim] of points [point, dim].
+
+        Of several cells that hold a point, it is the one in which it lies deepest, then the first.
+        """
+        cell, at = np.full(len(points), -1), np.zeros((len(points), self.dim))
+        point, candidate = self._candidates(points)
+        found = self._invert(points[point], candidate)
+        depth = self._depth(found)
+        held = np.flatnonzero(depth >= -INSIDE)
+        order = held[np.lexsort((candidate[held], -np.round(depth[held], 12), point[held]))]
+        which, first = np.unique(point[order], return_index=True)
+        cell[which], at[which] = candidate[order[first]], found[order[first]]
+        return cell, at
+
+    def _candidates(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Pairs of a point and a cell whose box holds it."""
+        if not len(self.nodes) or not len(points):
+            return np.zeros(0, dtype=int), np.zeros(0, dtype=int)
+        number = np.ravel_multi_index(tuple(self._places(points).T), tuple(self.shape))
+        counts = self.start[number + 1] - self.start[number]
+        point = np.repeat(np.arange(len(points)), counts)
+        within = np.arange(len(point)) - np.repeat(np.cumsum(counts) - counts, counts)
+        cell = self.cells[self.start[number[point]] + within]
+        x, box = points[point], self.boxes[cell]
+        inside = ((x >= box[:, 0]) & (x <= box[:, 1])).all(axis=1)
+        return point[inside], cell[inside]
+
+    def _invert(self, x: np.ndarray, cells: np.ndarray) -> np.ndarray:
+        """Reference coordinates [pair, dim] of places x [pair, dim] in cells [pair]; nan where none is found."""
+        nodes, found = self.nodes[cells], np.tile(ReferenceElement(self.element.cell, 0).nodes, (len(cells), 1))
+        for _ in range(STEPS if len(cells) else 0):
+            table = self.element.tabulate(found, 1)
+            miss = x - np.einsum("pn,pnd->pd", table[0], nodes)
+            far = np.abs(miss).max(axis=1) > CLOSE * self.extent[cells]
+            if not far.any():
+                break
+            jacobian = np.einsum("rpn,pnd->pdr", table[1:], nodes)
+            flat = np.abs(np.linalg.det(jacobian)) < 1e-14 * self.extent[cells] ** self.dim
+            jacobian[flat] = np.eye(self.dim) * self.extent[cells[flat], None, None]
+            step = np.linalg.solve(jacobian, miss[:, :, None])[:, :, 0]
+            longest = np.abs(step).max(axis=1, keepdims=True)
+            found = found + np.where(far[:, None], step / np.maximum(1.0, longest / LONGEST), 0.0)
+        if len(cells):
+            miss = np.abs(x - np.einsum("pn,pnd->pd", self.element.tabulate(found, 0)[0], nodes)).max(axis=1)
+            found[miss > 1e3 * CLOSE * self.extent[cells] + 1e-15 * np.abs(x).max(axis=1)] = np.nan
+        return found
+
+    def _depth(self, at: np.ndarray) -> np.ndarray:
+        """Depth of reference coordinates [pair, dim] inside of the reference cell [pair]; negative outside."""
+        if self.element.cell in ("triangle", "tetrahedron"):
+            return np.minimum(at.min(axis=1, initial=np.inf), 1 - at.sum(axis=1))
+        return np.minimum(at, 1 - at).min(axis=1, initial=np.inf)

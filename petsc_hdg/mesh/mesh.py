@@ -18,11 +18,11 @@ from ..stages import stage
 from ..threads import taken
 from ..value_checks import Comm, FilePath, plural
 from . import create, quality
-from .exchange import PointExchange
 from .geometry import Geometry, local_degree, read_blocks, stratum_values
 from .labels import EXTERIOR, Labels, require_exterior, require_one_side
 from .mesh_checks import interpolated, kind, place, require_dm
 from .order import BY_FACET, INNER, by_class, cell_classes, ends, means, morton_keys, plex_order
+from .plex_points import PointExchange
 from .polytopes import Polytopes
 from .shapes import SURFACE, shape
 from .topology import Topology, global_vertices, places

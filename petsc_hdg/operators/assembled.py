@@ -11,7 +11,7 @@ from ..errors import SolveError
 from ..petsc import c_library, csr
 from ..petsc.lifetimes import Alive
 from ..value_checks import plural
-from .matrix_rows import MatrixRows
+from .block_rows import MatrixRows
 
 
 class AssembledMatrix:

@@ -11,8 +11,8 @@ from ..device import Kernel, kernels_of
 from ..device.halo import Halo
 from ..errors import OptionError
 from ..mesh.geometry import cell_metrics
-from ..physics.streamline import METRIC
-from .assembly_rows import assembly_rows
+from ..physics.upwind import METRIC
+from .block_rows import assembly_rows
 from .overlap import assembled_rows
 
 

@@ -17,6 +17,15 @@ STRONGER, STRONGEST = 2.0, 8.0  # factor of penalties for each step in time that
 NOTHING, LEVELS, ALL = range(3)
 INEXACT = "petsc_hdg_inexact"  # attribute of a KSP whose iterate is used when it reaches its last iteration
 SHIFT_BITS = 36  # t/dt · eps is what times lose: this is enough for 1e5 steps
+_REASON = PETSc.KSP.ConvergedReason
+INDEFINITE = (_REASON.DIVERGED_INDEFINITE_PC, _REASON.DIVERGED_INDEFINITE_MAT)
+SLOW = (_REASON.DIVERGED_MAX_IT, _REASON.DIVERGED_DTOL, _REASON.DIVERGED_BREAKDOWN)
+_DEFINITE = "conjugate gradients need a matrix that is definite; -{0}ksp_type fgmres takes any"
+_COURSE = "-{0}ksp_monitor_true_residual shows its course, -{0}ksp_type and -{0}pc_type choose another"
+_DIRECT = (
+    "; -{0}ksp_type preonly -{0}pc_type {1} solves directly what iterations do not, such as "
+    "Helmholtz' equation or waves"
+)
 
 
 class Callbacks:
@@ -235,3 +244,13 @@ def _rounded(value: float) -> float:
     """A number with SHIFT_BITS binary digits."""
     mantissa, exponent = math.frexp(value)
     return math.ldexp(round(math.ldexp(mantissa, SHIFT_BITS)), exponent - SHIFT_BITS)
+
+
+def advice(ksp: PETSc.KSP) -> str:
+    """Options for a linear solver that stopped, in words."""
+    prefix, stopped = ksp.getOptionsPrefix() or "", ksp.getConvergedReason()
+    if stopped in INDEFINITE:
+        return _DEFINITE.format(prefix)
+    if stopped not in SLOW or ksp.getType() == "preonly":
+        return _COURSE.format(prefix)
+    return (_COURSE + _DIRECT).format(prefix, "lu" if ksp.comm.size == 1 else "redundant")

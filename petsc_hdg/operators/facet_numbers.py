@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 from mpi4py.MPI import IN_PLACE
 
-from .sums import Sums
+from .vectors import Sums
 
 GROWTH = 1.5  # of a number at a state, from which on the one that belongs to another state does not serve
 EXCESS = 10.0  # sum over that of another state, from which on numbers do not serve there

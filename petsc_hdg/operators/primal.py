@@ -122,7 +122,7 @@ class PrimalOperator(DeviceOperator):
     # Vectors ---------------------------------------------------------------------------------------------
 
     def arguments(self, kernel: Kernel, count: int, state=None, rate=None, du=None, t=None, **others) -> dict:
-        """Arguments of kernels by name (discretizations/primal_arguments.py), and `others`; count: cells or facets.
+        """Arguments of kernels by name (discretizations/primal.py), and `others`; count: cells or facets.
 
         state, rate: TailedVectors, those of `linearize` by default; a rate that is not set is not read by the kernels.
         """

@@ -1,18 +1,28 @@
 """The options of petsc_hdg as data, and PETSc's own where they are followed: what reads PETSc's database."""
 
-from .choices import (
+from .database import (
+    any_given,
+    defaults_in_database,
+    given_numbers,
+    given_text,
+    given_truth,
+    is_given,
+    is_number,
+    option_name,
+    parse,
+)
+from .options import (
     ASSEMBLED,
     ATTACHED,
     MATRIX_FREE_PCS,
+    VARIANTS,
+    Options,
     chosen_mat_type,
     chosen_pmat,
     loses_levels,
     of_one_degree,
     takes_differences,
 )
-from .database import any_given, defaults_in_database, given_numbers, given_text, given_truth, is_given
-from .fields import is_number, option_name, parse
-from .options import VARIANTS, Options
 
 __all__ = [
     "ASSEMBLED",

@@ -1,9 +1,13 @@
 """Output of a run: a VTU file, a PNG picture, a JSON report."""
 
-from .grid import Grid
+from .grid import (
+    Grid,
+)
 from .plot import Picture, plot
-from .pvd import Collection
 from .report import Report, format_report, write_report
-from .vtu import write_vtu
+from .vtu import (
+    Collection,
+    write_vtu,
+)
 
 __all__ = ["Collection", "Grid", "Picture", "Report", "format_report", "plot", "write_report", "write_vtu"]

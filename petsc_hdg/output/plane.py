@@ -7,11 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..reference import ReferenceElement
-from .facets import FacetSet, all_facets, skin
+from .arrays import gather_rows
+from .facets import FacetSet, all_facets, lattice, pieces_per_cell, skin, steps
 from .inset import Lens, pick_focus
 from .style import contrasting
-from .subdivide import lattice, pieces_per_cell, steps
-from .transfer import gather_rows
 
 _TRIANGLES = 600_000  # how many are worth drawing
 _MOST_TRIANGLES = 4_000_000  # more cells than this are drawn as dots

@@ -1,13 +1,19 @@
-"""VTU files: high-order fields on high-order cells, one file for any number of ranks.
+"""VTU files: high-order fields on high-order cells, one file for any number of ranks; PVD files of a series of them.
 
 The file holds one `<Piece>`, in whose arrays the ranks' parts follow one another. Each rank compresses its own parts;
-rank 0 receives them one at a time and appends them, so that no rank holds more than its own parts and one other.
+rank 0 receives them one at a time and appends them, so that no rank holds more than its own parts and one other. A PVD
+file has the times of a series, as ParaView opens its files together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import base64
+import math
+import re
+import zlib
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 
 import numpy as np
@@ -15,12 +21,9 @@ import numpy as np
 from ..errors import OptionError, collectively
 from ..reference import ReferenceElement
 from ..value_checks import path as given_path
-from . import encode
-from .arrays import cellwise, coordinates, element_for, named, nodal
+from .arrays import cellwise, coordinates, element_for, named, nodal, pieces_in_rank_order, whole_blocks
 from .atomic import atomic_file, check_target
-from .encode import TAIL, array_head, blocks_head, in_base64, little_endian, packed_blocks
 from .lagrange import MAX_DEGREE, to_vtk, vtk_type
-from .transfer import pieces_in_rank_order, whole_blocks
 
 _HEAD = """<?xml version="1.0"?>
 <VTKFile type="UnstructuredGrid" version="%s" byte_order="LittleEndian" header_type="UInt64"
@@ -28,6 +31,15 @@ _HEAD = """<?xml version="1.0"?>
 <UnstructuredGrid>
 """
 _TAIL = b"</UnstructuredGrid>\n</VTKFile>\n"
+BLOCK = 1 << 20  # bytes compressed at a time; ParaView unpacks blocks one by one
+_LEVEL = 4
+_TYPES = {"f8": "Float64", "i4": "Int32", "i8": "Int64", "u1": "UInt8"}
+TAIL = b"</DataArray>\n"
+_SERIES_HEAD = (
+    '<?xml version="1.0"?>\n<VTKFile type="Collection" version="0.1" byte_order="LittleEndian">\n<Collection>\n'
+)
+_SERIES_TAIL = "</Collection>\n</VTKFile>\n"
+CLOSE = 1e-12  # relative distance of times that are the same
 
 
 def write_vtu(path, comm, cell: str, degree: int, points, fields, cell_data=None, facets: bool = False) -> Path:
@@ -97,7 +109,7 @@ class _Packed:
         """The array whose part on this rank is `values` [row] or [row, component]. Collective."""
         data = little_endian(values).tobytes()
         total = comm.allreduce(len(data))
-        return cls(array_head(name, values), total, packed_blocks(whole_blocks(comm, data, encode.BLOCK)))
+        return cls(array_head(name, values), total, packed_blocks(whole_blocks(comm, data, BLOCK)))
 
 
 def _stream(comm, parts: list[bytes | _Packed]) -> Iterator[bytes]:
@@ -186,3 +198,102 @@ def negative_cells(element: ReferenceElement, points: np.ndarray) -> np.ndarray:
 def padded(values: np.ndarray, dim: int) -> np.ndarray:
     """Rows [row, component] with a third component of zero if there are two, in 2D."""
     return np.pad(values, ((0, 0), (0, 1))) if dim == values.shape[-1] == 2 else values
+
+
+def little_endian(values: np.ndarray) -> np.ndarray:
+    """Values as the file has them."""
+    return np.ascontiguousarray(values, values.dtype.newbyteorder("<"))
+
+
+def array_head(name: str, values: np.ndarray) -> bytes:
+    """The opening tag of an array like `values` [row] or [row, component]."""
+    components = "" if values.ndim == 1 else f' NumberOfComponents="{values.shape[1]}"'
+    kind = _TYPES[values.dtype.newbyteorder("<").str[1:]]
+    return f'<DataArray type="{kind}" Name="{escape(name)}"{components} format="binary">'.encode()
+
+
+def packed_blocks(data: bytes) -> list[bytes]:
+    """`data` in blocks of BLOCK bytes, each compressed; the last one may be short."""
+    return [zlib.compress(data[start : start + BLOCK], _LEVEL) for start in range(0, len(data), BLOCK)]
+
+
+def blocks_head(packed: list[int], total: int) -> bytes:
+    """VTK's header of an array of `total` bytes: number of blocks, block size, size of a short last block, and the
+    packed sizes [block]."""
+    sizes = [len(packed), BLOCK, total % BLOCK, *packed]
+    return base64.b64encode(np.array(sizes, "<u8").tobytes())
+
+
+def in_base64(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """The base64 text of chunks laid end to end."""
+    rest = b""
+    for chunk in chunks:
+        data = rest + chunk
+        whole = len(data) // 3 * 3
+        rest = data[whole:]
+        yield base64.b64encode(data[:whole])
+    yield base64.b64encode(rest)
+
+
+class Collection:
+    """A series of files NAME_00000.vtu, NAME_00001.vtu, … beside NAME.pvd, which names each with its time.
+
+    entries: (time, name of the file) in the order of time, the same on all ranks.
+    goes_on: whether a file that is there is gone on with, else it is replaced with the first state.
+
+    Making one is collective. Raises OptionError on all ranks for a path that cannot be written, and for a file to go on
+    with that is no collection.
+    """
+
+    def __init__(self, path, comm, goes_on: bool = False):
+        self.path, self.comm, found = given_path("The PVD file", path), comm, []
+        with collectively(comm):
+            if comm.rank == 0:
+                check_target(self.path, ".pvd")
+                found = _read(self.path) if goes_on and self.path.exists() else []
+        self.entries: list[tuple[float, str]] = comm.bcast(found)
+
+    def add(self, time: float, write) -> None:
+        """Take the state at a time in place of those from this time on; `write(path)` writes its file. Collective.
+
+        The collection names whole files at any moment: it loses entries before their files are written anew, and gets
+        one after its file is written. Raises OptionError on all ranks.
+        """
+        kept = [entry for entry in self.entries if entry[0] < time and not math.isclose(entry[0], time, rel_tol=CLOSE)]
+        if len(kept) < len(self.entries):
+            self._save(kept)
+        name = f"{self.path.stem}_{self._number(kept):05d}.vtu"
+        write(self.path.with_name(name))
+        self._save([*kept, (time, name)])
+
+    def _number(self, entries) -> int:
+        """A number that the names of no entries have."""
+        found = [re.fullmatch(rf"{re.escape(self.path.stem)}_(\d+)\.vtu", name) for _, name in entries]
+        return max((int(match[1]) + 1 for match in found if match), default=0)
+
+    def _save(self, entries) -> None:
+        with collectively(self.comm):
+            if self.comm.rank == 0:
+                with atomic_file(self.path) as file:
+                    file.write(_text(entries).encode())
+        self.entries = entries
+
+
+def _text(entries) -> str:
+    lines = [f'<DataSet timestep="{time!r}" part="0" file="{escape(name)}"/>\n' for time, name in entries]
+    return "".join([_SERIES_HEAD, *lines, _SERIES_TAIL])
+
+
+def _read(path: Path) -> list[tuple[float, str]]:
+    """The entries of a collection. Raises OptionError."""
+    import xml.etree.ElementTree as ET
+
+    try:
+        root = ET.parse(path).getroot()
+        if root.get("type") != "Collection":
+            raise ValueError("it is not of that type")
+        return sorted((float(entry.attrib["timestep"]), entry.attrib["file"]) for entry in root.iter("DataSet"))
+    except (OSError, ET.ParseError, KeyError, ValueError) as error:
+        raise OptionError(
+            f"Cannot continue {path}: it is no collection of VTU files ({error}); remove it, or give another name."
+        ) from None

@@ -6,9 +6,8 @@ Imports numpy, pycparser, sympy and petsc_hdg.errors only.
 
 from typing import Any
 
-from petsc_hdg.physics.conditions import BoundaryFlux, Dirichlet, Neumann, Robin
 from petsc_hdg.physics.interpreter.interpret import Interpreter
-from petsc_hdg.physics.layout import Auxiliary, Field
+from petsc_hdg.physics.layout import Auxiliary, BoundaryFlux, Dirichlet, Field, Neumann, Robin
 from petsc_hdg.physics.pointwise import Physics
 from petsc_hdg.physics.text.source import CFile
 

@@ -7,7 +7,7 @@ from functools import cached_property
 from petsc_hdg.errors import PhysicsError
 from petsc_hdg.physics.dependence import varies_in_cell
 from petsc_hdg.physics.terms import FACET_STATE, STATE, Form, Term, Terms, form
-from petsc_hdg.physics.tree.activity import has_jumps
+from petsc_hdg.physics.tree.derivative import has_jumps
 
 _X = frozenset({"x"})
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from petsc_hdg.errors import PhysicsError
 from petsc_hdg.physics.device_text import objective_text
-from petsc_hdg.physics.interpreter.check import run
+from petsc_hdg.physics.interpreter.interpret import run
 from petsc_hdg.physics.layout import Field
 from petsc_hdg.physics.lowering.signatures import OBJECTIVE
 from petsc_hdg.physics.reader import Reader

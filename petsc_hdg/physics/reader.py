@@ -11,11 +11,10 @@ from numbers import Integral, Real
 from pathlib import Path
 
 from petsc_hdg.errors import PhysicsError
-from petsc_hdg.physics.conditions import BoundaryFlux, Dirichlet, Neumann, Robin
-from petsc_hdg.physics.layout import Field
+from petsc_hdg.physics.layout import BoundaryFlux, Dirichlet, Field, Neumann, Robin
 from petsc_hdg.physics.lowering import names, signatures
 from petsc_hdg.physics.lowering.lower import lower, shared_helpers
-from petsc_hdg.physics.lowering.parts import parts_of
+from petsc_hdg.physics.lowering.names import parts_of
 from petsc_hdg.physics.terms import Condition, Term, Terms
 from petsc_hdg.physics.text.source import CFile, is_expression, make_source
 from petsc_hdg.value_checks import plural

@@ -6,7 +6,7 @@ from __future__ import annotations
 from petsc4py import PETSc
 
 from ..errors import collectively
-from ..operators.advice import INDEFINITE
+from ..operators.callbacks import INDEFINITE
 from ..options import MATRIX_FREE_PCS, is_given
 from . import cells_in_time, matrices
 from .linear import direct_solvers, preconditioners, solvers, two_level

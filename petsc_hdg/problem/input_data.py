@@ -6,7 +6,7 @@ import numpy as np
 from petsc4py import PETSc
 
 from ..discretizations.dofmap import dof_nodes, element_nodes
-from ..discretizations.poly.projection import project, quadrature_points
+from ..discretizations.poly.legendre import project, quadrature_points
 from ..errors import OptionError, PhysicsError, collectively
 from ..options import Options
 from ..petsc.lifetimes import alive

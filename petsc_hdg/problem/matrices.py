@@ -1,4 +1,7 @@
-"""The callbacks of a problem, with the matrices that they fill and multiply by."""
+"""The callbacks of a problem, with the matrices that they fill and multiply by.
+
+Products by stored entries stand in the place of kernels where a CPU does them sooner.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +18,7 @@ from ..discretizations.symmetry import derivative_kind
 from ..errors import DeviceError, collectively
 from ..operators.check import check_kernels
 from ..options import chosen_mat_type
-from . import cells_in_time
-from .checks import coercivity
+from . import cells_in_time, solution_checks
 from .linear import agglomerate_levels, field_splits, kept_levels, null_space, two_level
 
 _REASONS = {
@@ -27,6 +29,21 @@ _REASONS = {
     "flow": "that of a conservation law",
     "other": "not symmetric",
 }
+# Time of a product by kernels on one core over that by entries, by scheme and shape of the cells, of degree 1, 2 and 3
+# (benchmarks/stored_products.py).
+TIMES = {
+    "cg_gpu": {
+        "triangle": (14.0, 5.0, 2.5),
+        "quadrilateral": (18.0, 4.5),
+        "tetrahedron": (30.0, 7.0),
+        "hexahedron": (11.0,),
+    },
+    "sipg_gpu": {"triangle": (18.0, 10.0, 5.3), "quadrilateral": (3.7,), "tetrahedron": (25.0, 8.0)},
+}
+LEAST = 3.0  # of that over the cores and the components, for entries take the time of 5 to 40 products
+FEW = 20_000  # unknowns up to which other parts of a solve take longer
+MEMORY = 0.1  # part of the memory
+BYTES = 24  # of an entry of an element matrix while a matrix is made
 
 
 def callbacks(problem) -> operators.Callbacks:
@@ -43,7 +60,7 @@ def callbacks(problem) -> operators.Callbacks:
                 operator.compile(matrices=True)
         assembled = assembled_matrix(problem, sizes)
         levels = agglomerate_levels.agglomerate_levels(problem)
-    jacobian, first = _jacobian(problem, sizes, assembled), coercivity.check_of(problem)
+    jacobian, first = _jacobian(problem, sizes, assembled), solution_checks.coercivity_check_of(problem)
     rough = _rough(problem, sizes, conforming)
     if problem.has_cell_states:
         calls = cells_in_time.callbacks(problem, jacobian, assembled, rough, conforming)
@@ -126,3 +143,25 @@ def _rough(problem, sizes, conforming) -> PETSc.Mat | None:
     else:
         return None
     return context.as_mat(sizes, problem.petsc_comm, problem.vec_type)
+
+
+def suit_stored(problem) -> bool:
+    """Return True if products of Krylov methods and smoothers take stored entries by default: of many unknowns, unless
+    matrices follow the time, a kernel is named or kernels for constant coefficients do the products. Collective."""
+    options, disc, device = problem.options, problem.discretization, problem.device
+    named = options.products == "kernels" or (options.kernel, options.sipg_kernel) != ("auto", "auto")
+    follows_time = problem.physics.uses_time_derivative and not disc.is_steady
+    times = TIMES.get(options.backend, {}).get(problem.mesh.cell, ())[options.degree - 1 : options.degree]
+    is_large = problem.num_unknowns > FEW and options.precision == "double"
+    if named or follows_time or problem.is_condensed or not (times and is_large):
+        return False
+    cores = device.compute_units * problem.physics.num_components
+    entries = disc.mesh.num_cells * disc.num_dofs**2 * (1 + disc.has_penalties * disc.num_facets_of_cell)
+    here = not device.is_gpu and getattr(problem.operator, "fast", None) is None
+    here = here and times[0] >= LEAST * cores and entries * BYTES <= MEMORY * device.memory_bytes
+    return problem.comm.allreduce(int(not here)) == 0
+
+
+def view_stored(problem) -> list[str]:
+    """A line for -fe_view where products take stored entries."""
+    return ["  products: by stored entries, which take a CPU less time than kernels"] if problem.stores else []

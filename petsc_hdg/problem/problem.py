@@ -29,33 +29,21 @@ from ..physics.terms import Terms
 from ..progress import PROGRESS
 from ..representation import Described
 from ..value_checks import number, plural
-from . import (
-    assembled_fallback,
-    cells_in_time,
-    input_data,
-    matrices,
-    memory_traffic,
-    stored_products,
-    user_solvers,
-)
+from . import assembled_fallback, cells_in_time, input_data, matrices, memory_traffic, solution_checks, user_solvers
 from .checkpoints import newton_checkpoints
 from .checkpoints.restartable import Restartable
-from .checks import diagnosis
 from .linear import (
+    cell_measures,
     compatibility,
-    convection,
     direct_solvers,
     field_splits,
-    gauge,
+    kept_levels,
     methods,
     null_space,
     preconditioners,
-    resets,
-    saddle_splits,
     solvers,
 )
 from .newton import joint_newton, monitors
-from .newton.full_setting import solve_full
 from .results import results, viewers
 from .results.evaluated import Evaluated
 from .transient import time_stepping
@@ -204,7 +192,7 @@ class Problem(Restartable, Evaluated, Described):
         lifetimes.make_room(self.comm, self.num_unknowns)
         with collectively(self.comm):  # so that a lack of memory, or a kernel that fails, is everyone's
             self.operator = create_operator(self.discretization, self.arrays)
-            self.stores = stored_products.suit(self)
+            self.stores = matrices.suit_stored(self)
             with built_beside(self.device, self._solver_programs()):
                 self.operator.compile(matrices=self.assembles or self.stores)
 
@@ -266,7 +254,7 @@ class Problem(Restartable, Evaluated, Described):
     def set_constants(self, **values: float) -> None:
         """Change named constants (collective); nothing is compiled again. Raises PhysicsError for an unknown name."""
         self.physics = self.discretization.physics = self.physics.with_constants(**values)
-        with resets.watched(self):
+        with kept_levels.watched(self):
             self.operator.set_constants(self.physics.constants.values())
 
     def set_auxiliary(self, name: str, value: object) -> None:
@@ -275,7 +263,7 @@ class Problem(Restartable, Evaluated, Described):
         value: a number or a sequence of one number a component; a dict {region name: number}; a callable of coordinates
         x [..., dim] that returns [...] or [..., component]; an array [cell] or [cell, component] for this rank's cells.
         """
-        with resets.watched(self):
+        with kept_levels.watched(self):
             self.operator.set_auxiliary(name, input_data.auxiliary_values(self.discretization, name, value))
         if name in self._unset:
             self._unset.remove(name)
@@ -363,8 +351,8 @@ class Problem(Restartable, Evaluated, Described):
         continuous elements), a -pc_type that came into PETSc's database after the problem, LU, or levels
         with incomplete factors. Collective."""
         chosen = chosen_pmat(self.options, self.physics, self.derivative, assembled)
-        wanted = chosen == "aij" or direct_solvers.reason_of_text(self) or saddle_splits.constraints_of(self)
-        if wanted or convection.is_large_on_traces(self) or preconditioners.is_anisotropic(self):
+        wanted = chosen == "aij" or direct_solvers.reason_of_text(self) or field_splits.constraints_of(self)
+        if wanted or cell_measures.is_large_on_traces(self) or preconditioners.is_anisotropic(self):
             assembled_fallback.take_matrix(self)
 
     @property
@@ -417,8 +405,6 @@ class Problem(Restartable, Evaluated, Described):
         """Solve F(u) = 0 from `guess` (zero if None) and return u. Raises SolveError on all ranks if that fails."""
         u = self.create_vec() if guess is None else input_data.copied(self, guess)
         with solvers.agreed(self.comm), stages.stage("solve"), memory_traffic.counted(self):
-            if self.options.hdg_setting == "full" and self.is_condensed:
-                return solve_full(self, u)
             with newton_checkpoints.resumed(self, u) as goes_on:
                 self.operator.restart()
                 self.callbacks.null_space.restart()
@@ -426,9 +412,9 @@ class Problem(Restartable, Evaluated, Described):
                 self.newton_iterations = self.linear_iterations = 0
                 self.time = None
                 joint_newton.solve(self, u, goes_on, guess is None and not goes_on)
-            diagnosis.check_solved(self, u)
+            solution_checks.check_solved(self, u)
             self.solved_constants = self.operator.constants.copy()
-            gauge.make_orthogonal(self, u)
+            compatibility.make_orthogonal(self, u)
         return u
 
     def solve_from(self, u: PETSc.Vec) -> None:

@@ -15,18 +15,17 @@ from ..discretizations.slab_space import SlabSpace
 from ..errors import OptionError, PhysicsError, SolveError, collectively
 from ..operators.check import check_kernels
 from ..operators.matfree import JacobianContext
-from ..operators.slab import SlabOperator
-from ..operators.slab_matrix import SlabMatrix
+from ..operators.slab import SlabMatrix, SlabOperator
 from ..options import defaults_in_database
 from ..petsc import c_library
 from ..petsc.lifetimes import Alive
 from ..progress import PROGRESS
 from ..value_checks import function, number, plural, shown, whole_number
 from . import input_data
-from .checkpoints import checkpoint_schedule, interrupts
+from .checkpoints import checkpoint, checkpoint_schedule
 from .input_data import require_vec
 from .linear import solvers
-from .results import file_series
+from .results import results
 from .transient.time_stepping import MOST_STEPS
 
 if TYPE_CHECKING:
@@ -129,8 +128,8 @@ class SpaceTime:
         length, times = (t1 - t0) / steps, (float(t0), float(t1), int(steps))
         done, u = checkpoint_schedule.slabs_done(self.problem, u0, times)
         if not done:
-            file_series.after_step(self.problem, u, times[0], 0, ends=False)
-        with interrupts.deferred(self.problem), PROGRESS.task("solve"):
+            results.write_after_step(self.problem, u, times[0], 0, ends=False)
+        with checkpoint.deferred_signals(self.problem), PROGRESS.task("solve"):
             for n in range(done, steps):
                 PROGRESS.count("slab", n, steps)
                 u = self._advance(u, t0 + n * length, length)

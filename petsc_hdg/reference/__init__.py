@@ -1,16 +1,23 @@
 """Reference cells, their elements and quadrature, over fenics-basix."""
 
-from .element import CELLS, ReferenceElement, Tabulation, cell_dim, facet_cell, facet_count, on_facets, tabulate
-from .quadrature import (
+from .element import (
+    CELLS,
     Quadrature,
+    ReferenceElement,
+    Tabulation,
+    cell_dim,
     cell_quadrature,
+    facet_cell,
+    facet_count,
     facet_quadrature,
     gauss_lobatto,
     inside,
     is_tensor,
     lobatto_cell_quadrature,
     lobatto_facet_quadrature,
+    on_facets,
     symmetric_quadrature,
+    tabulate,
     tensor_points,
 )
 

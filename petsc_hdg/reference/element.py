@@ -1,4 +1,7 @@
-"""Lagrange elements on the four reference cells, with the place of every degree of freedom; their tables."""
+"""Lagrange elements on the four reference cells, with the place of every degree of freedom, and their tables.
+
+Quadrature rules are those of the reference cells and of each of their facets.
+"""
 
 from __future__ import annotations
 
@@ -104,3 +107,117 @@ def tabulate(element: ReferenceElement, points: np.ndarray) -> Tabulation:
     table = element.tabulate(points, 1)
     table = np.where(np.abs(table - np.rint(table)) < ROUND_OFF, np.rint(table), table)
     return Tabulation(np.ascontiguousarray(table[0]), np.ascontiguousarray(np.moveaxis(table[1:], 0, -1)))
+
+
+@dataclass(frozen=True)
+class Quadrature:
+    """Points [point, dim] in reference coordinates of the cell, weights [point] of the reference cell or facet."""
+
+    points: np.ndarray
+    weights: np.ndarray
+
+    @property
+    def num_points(self) -> int:
+        return len(self.weights)
+
+
+def _rule(cell: str, degree: int) -> Quadrature:
+    points, weights = basix.make_quadrature(basix.CellType[cell], degree)
+    return Quadrature(np.asarray(points), np.asarray(weights))
+
+
+def cell_quadrature(cell: str, degree: int) -> Quadrature:
+    """Rule exact for polynomials of total (tensor cells: each) degree `degree`."""
+    return _rule(cell, degree)
+
+
+def symmetric_quadrature(cell: str, degree: int) -> Quadrature:
+    """A rule for norms, the same for any order of the cell's vertices.
+
+    Above degree 8 there is no symmetric rule for tetrahedra in basix: the rule of degree 8 is applied to the four parts
+    that the centroid makes, which is as accurate for smooth functions.
+    """
+    if cell != "tetrahedron" or degree <= 8:
+        return _rule(cell, degree)
+    rule = _rule(cell, 8)
+    corners = basix.geometry(basix.CellType[cell])
+    barycentric = np.column_stack([1 - rule.points.sum(axis=1), rule.points])
+    parts = []
+    for left_out in range(4):
+        part = corners.copy()
+        part[left_out] = corners.mean(axis=0)
+        parts.append(barycentric @ part)
+    return Quadrature(np.concatenate(parts), np.tile(rule.weights / 4, 4))
+
+
+def facet_quadrature(cell: str, degree: int) -> tuple[list[Quadrature], np.ndarray]:
+    """Rules on each facet of a reference cell.
+
+    Returns
+        rules    one Quadrature a facet: points in the cell's reference coordinates, weights that measure it there
+        normals  [facet, dim] outward unit normals of the reference cell
+    """
+    kind = basix.CellType[cell]
+    rule = _rule(facet_cell(cell), degree)
+    dim = cell_dim(cell)
+    vertices = basix.geometry(kind)
+    rules = []
+    for facet in basix.topology(kind)[dim - 1]:
+        corner = vertices[facet]
+        tangents = np.stack([corner[i + 1] - corner[0] for i in range(dim - 1)], axis=1)
+        measure = np.sqrt(np.linalg.det(tangents.T @ tangents))
+        rules.append(Quadrature(corner[0] + rule.points @ tangents.T, rule.weights * measure))
+    return rules, np.asarray(basix.cell.facet_outward_normals(kind))
+
+
+def inside(cell: str, points: np.ndarray, distance: float) -> np.ndarray:
+    """Points [point, dim] of a reference cell, those on its boundary moved inwards by a small distance."""
+    if is_tensor(cell):
+        return np.clip(points, distance, 1 - distance)
+    barycentric = np.maximum(np.column_stack([1 - points.sum(axis=1), points]), distance)
+    return barycentric[:, 1:] / barycentric.sum(axis=1, keepdims=True)
+
+
+def gauss_lobatto(degree: int) -> tuple[np.ndarray, np.ndarray]:
+    """Points [degree + 1], ascending on (0, 1), and weights: exact for polynomials of degree 2 `degree` - 1."""
+    points, weights = basix.make_quadrature(
+        basix.CellType.interval, 2 * degree - 1, basix.QuadratureType.gll, basix.PolysetType.standard
+    )
+    order = np.argsort(points[:, 0])
+    return np.ascontiguousarray(points[order, 0]), np.ascontiguousarray(weights[order])
+
+
+def tensor_points(points: np.ndarray, dim: int) -> np.ndarray:
+    """Points [n^dim, dim] of the tensor product of `points` [n], the first coordinate fastest."""
+    grids = np.meshgrid(*[points] * dim, indexing="ij")
+    return np.stack([g.ravel(order="F") for g in grids], axis=1)
+
+
+def tensor_weights(weights: np.ndarray, dim: int) -> np.ndarray:
+    """Weights [n^dim] at `tensor_points`."""
+    product = np.ones(1)
+    for _ in range(dim):
+        product = np.outer(weights, product).ravel()
+    return product
+
+
+def lobatto_cell_quadrature(cell: str, degree: int) -> Quadrature:
+    """The rule on a quadrilateral or hexahedron, points in tensor order."""
+    points, weights = gauss_lobatto(degree)
+    dim = cell_dim(cell)
+    return Quadrature(tensor_points(points, dim), tensor_weights(weights, dim))
+
+
+def lobatto_facet_quadrature(cell: str, degree: int) -> tuple[list[Quadrature], np.ndarray]:
+    """Rules on each facet of a quadrilateral or hexahedron, points in its tensor order, and outward normals."""
+    points, weights = gauss_lobatto(degree)
+    dim = cell_dim(cell)
+    places = on_facets(cell, tensor_points(points, dim - 1))
+    scaled = tensor_weights(weights, dim - 1)
+    normals = np.asarray(basix.cell.facet_outward_normals(basix.CellType[cell]))
+    return [Quadrature(p, scaled) for p in places], normals
+
+
+def is_tensor(cell: str) -> bool:
+    """True if a cell is a tensor product of intervals."""
+    return facet_cell(cell) == "quadrilateral" or cell == "quadrilateral"

@@ -4,7 +4,7 @@ import pytest
 
 from petsc_hdg.codegen import Argument, KernelSpec, Launch, signature
 from petsc_hdg.codegen.signature import prototype
-from petsc_hdg.discretizations.primal_arguments import CELLS
+from petsc_hdg.discretizations.primal import CELLS
 from petsc_hdg.errors import DeviceError
 
 LINES = """

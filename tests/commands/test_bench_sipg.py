@@ -12,8 +12,7 @@ from mpi4py import MPI
 
 import petsc_hdg as fe
 from petsc_hdg.device import Arrays, Device
-from petsc_hdg.discretizations.sipg.neighbours import find_neighbours
-from petsc_hdg.discretizations.sipg.orientations import Orientations
+from petsc_hdg.discretizations.sipg.neighbours import Orientations, find_neighbours
 from petsc_hdg.discretizations.sipg.scheme import InteriorPenalty
 from petsc_hdg.operators.sipg.operator import SIPGOperator
 from petsc_hdg.options import Options

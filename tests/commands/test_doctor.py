@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from petsc_hdg import __main__ as command_line
-from petsc_hdg.commands import check_device, check_software, doctor
+from petsc_hdg.commands import check_software, doctor
 from petsc_hdg.commands.check_software import Finding, Level
 from petsc_hdg.device import platforms
 from petsc_hdg.errors import DeviceError
@@ -119,7 +119,7 @@ def test_a_broken_check_is_a_finding():
 
 def test_no_device_says_how_to_get_one(monkeypatch):
     monkeypatch.setattr(platforms, "all_devices", lambda: [])
-    (finding,) = check_device.devices("any")
+    (finding,) = doctor.devices("any")
     assert finding.level is Level.MISSING and "pocl" in finding.remedy
 
 
@@ -143,6 +143,6 @@ def test_mpiexec_of_another_mpi(monkeypatch):
 
 
 def test_unwritable_cache(monkeypatch):
-    monkeypatch.setattr(check_device.os, "access", lambda *a: False)
-    (finding,) = check_device.cache("any")
+    monkeypatch.setattr(doctor.os, "access", lambda *a: False)
+    (finding,) = doctor.cache("any")
     assert finding.level is Level.NOTE and "PETSC_HDG_CACHE" in finding.remedy

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from petsc_hdg.codegen import KernelSpec
-from petsc_hdg.device import Device, build, shared_context
+from petsc_hdg.device import Device, build, context
 
 
 @pytest.fixture(scope="session")
@@ -15,7 +15,7 @@ def device() -> Device:
 @pytest.fixture
 def next_process(fresh_cache):
     """next_process() forgets what this process has in memory of devices, so that programs come from the disk."""
-    return shared_context._OPENED.clear
+    return context._OPENED.clear
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from petsc_hdg.device import Arrays, autotune
+from petsc_hdg.device import Arrays
+from petsc_hdg.device import kernel as autotune
 from petsc_hdg.errors import DeviceError
 
 

@@ -9,7 +9,7 @@ import warnings
 import numpy as np
 import pytest
 
-from petsc_hdg.device import Arrays, Device, Kernel, build, cache, kernels_of, messages, verdicts
+from petsc_hdg.device import Arrays, Device, Kernel, build, cache, kernels_of, verdicts
 from petsc_hdg.errors import DeviceError, PhysicsError
 
 PHYSICS = """#line 1 "physics: poisson.f0"
@@ -154,13 +154,13 @@ def test_our_error_names_the_kernel(fresh_cache, device, make_spec):
     ],
 )
 def test_messages_of_compilers_are_understood(log):
-    (message,) = messages.errors(log, PHYSICS)
+    (message,) = build.errors(log, PHYSICS)
     assert message.is_users
     assert str(message) == ("physics: poisson.f1:3:12: use of undeclared identifier 'gradu'\n    out[d] = gradu[d];")
 
 
 def test_messages_beyond_the_program_are_kept():
-    (message,) = messages.errors("<kernel>:800:1: error: end of file", PHYSICS)
+    (message,) = build.errors("<kernel>:800:1: error: end of file", PHYSICS)
     assert not message.is_users and str(message).startswith("kernel:800:1: end of file")
 
 

@@ -6,7 +6,7 @@ from contextlib import nullcontext
 import pytest
 from test_build import works
 
-from petsc_hdg.commands import check_device
+from petsc_hdg.commands import doctor
 from petsc_hdg.device import Device, Kernel, cache, verdicts
 
 
@@ -69,7 +69,7 @@ def test_what_others_could_have_written_is_not_run(
     assert works(again, device) and len(compilations) == 2
     if fault in said:
         assert verdicts.needs_check(again) and not again.entry.write("program.bin", b"")
-        (finding,) = check_device.cache("any")
+        (finding,) = doctor.cache("any")
         assert fault == "entry writable" or (finding.level.name == "NOTE" and "chmod 700" in finding.remedy)
 
 

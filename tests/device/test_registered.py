@@ -4,13 +4,13 @@ import numpy as np
 import pyopencl as cl
 import pytest
 
-from petsc_hdg.device import pinned_memory
+from petsc_hdg.device import node
 
 
 def test_memory_is_only_read(device):
-    memory = np.random.default_rng(1).integers(0, 255, pinned_memory.SAMPLE + 4096).astype(np.uint8)
+    memory = np.random.default_rng(1).integers(0, 255, node.SAMPLE + 4096).astype(np.uint8)
     before = memory.copy()
-    found = pinned_memory.register(device, memory)
+    found = node.register(device, memory)
     assert found.buffer is not None and found.speed > 0 and found.how in ("made", "read", "mapped")
     del found
     np.testing.assert_array_equal(memory, before)
@@ -18,8 +18,8 @@ def test_memory_is_only_read(device):
 
 @pytest.mark.parametrize("fast", [False, True])
 def test_all_ways_are_tried_until_one_is_fast(device, monkeypatch, fast):
-    monkeypatch.setattr(pinned_memory, "SLOWER", 1e9 if fast else 0.0)
-    found = pinned_memory.register(device, np.zeros(8192, np.uint8))
+    monkeypatch.setattr(node, "SLOWER", 1e9 if fast else 0.0)
+    found = node.register(device, np.zeros(8192, np.uint8))
     assert (found.is_fast, found.how) == ((True, "made") if fast else (False, "mapped"))
 
 
@@ -31,7 +31,7 @@ def test_a_driver_that_refuses(device, monkeypatch):
 
     buffer = cl.Buffer
     monkeypatch.setattr(cl, "Buffer", refuse)
-    found = pinned_memory.register(device, np.zeros(8192, np.uint8))
+    found = node.register(device, np.zeros(8192, np.uint8))
     assert (found.buffer, found.is_fast, found.how) == (None, False, "refused")
 
 
@@ -42,8 +42,8 @@ def test_a_driver_that_fails_later(device, monkeypatch):
         raise cl.LogicError("clEnqueueMapBuffer failed: MAP_FAILURE")
 
     memory, own = np.zeros(8192, np.uint8), np.zeros(8192, np.uint8)
-    monkeypatch.setattr(pinned_memory, "SLOWER", 0.0)
-    monkeypatch.setattr(pinned_memory, "_own_memory", lambda device, size: own)
+    monkeypatch.setattr(node, "SLOWER", 0.0)
+    monkeypatch.setattr(node, "_own_memory", lambda device, size: own)
     monkeypatch.setattr(cl, "enqueue_map_buffer", refuse)
-    found = pinned_memory.register(device, memory)
+    found = node.register(device, memory)
     assert found.buffer is not None and (found.is_fast, found.how) == (False, "read")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from petsc4py import PETSc
 
-from petsc_hdg.device import Arrays, Device, Kernel, VecAccess, staging
+from petsc_hdg.device import Arrays, Device, Kernel, VecAccess, vecs
 
 PRECISIONS = ("double", "single")
 EPS = {"double": 0.0, "single": 2.0**-23}
@@ -103,10 +103,10 @@ def test_staging_memory_is_used_again(device):
 def test_long_vectors_pass_in_pieces(device, monkeypatch, precision, threads):
     """Each value once and at its place, on both ways, whatever the number of threads; later changes do not arrive."""
     pool = ThreadPoolExecutor(threads) if threads > 1 else None
-    monkeypatch.setattr(staging, "_threads", lambda: pool)
-    monkeypatch.setattr(staging, "PIECE", 512)
+    monkeypatch.setattr(vecs, "_threads", lambda: pool)
+    monkeypatch.setattr(vecs, "PIECE", 512)
     arrays = Arrays(device, precision)
-    stage, buffer = staging.Stage(arrays, 1001, "vectors"), arrays.empty(1001)
+    stage, buffer = vecs.Stage(arrays, 1001, "vectors"), arrays.empty(1001)
     assert len(stage.pieces) > 7
     for seed in range(3):
         values = np.random.default_rng(seed).random(1001)
@@ -120,11 +120,11 @@ def test_long_vectors_pass_in_pieces(device, monkeypatch, precision, threads):
 
 def test_pieces_make_up_the_whole():
     for count in (1, 2, 65537, 2 * 10**6, 2**21, 2**21 + 1, 10**7, 10**8):
-        found = staging.pieces(count, 8)
+        found = vecs.pieces(count, 8)
         assert found[0].start == 0 and found[-1].stop == count
         assert all(a.stop == b.start for a, b in zip(found[:-1], found[1:], strict=True))
         sizes = {8 * (p.stop - p.start) for p in found}
-        assert len(found) == 1 if count <= 2**21 else max(sizes) <= staging.PIECE < 2 * min(sizes)
+        assert len(found) == 1 if count <= 2**21 else max(sizes) <= vecs.PIECE < 2 * min(sizes)
 
 
 @pytest.mark.requires_viennacl

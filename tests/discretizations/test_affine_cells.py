@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import petsc_hdg as fe
-from petsc_hdg.discretizations.condensed.shapes import are_parallelepipeds
+from petsc_hdg.discretizations.condensed.specs import are_parallelepipeds
 
 
 @pytest.mark.parametrize("faces", [(3, 2), (2, 2, 1)])

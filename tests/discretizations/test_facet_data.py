@@ -5,7 +5,7 @@ from math import comb
 import numpy as np
 import pytest
 
-from petsc_hdg.discretizations.sipg.facet_data import facet_data
+from petsc_hdg.discretizations.sipg.neighbours import facet_data
 from petsc_hdg.reference import ReferenceElement, facet_quadrature
 
 DIM = {"triangle": 2, "quadrilateral": 2, "tetrahedron": 3, "hexahedron": 3}

@@ -13,7 +13,7 @@ from sample_meshes import box_mesh
 from sample_polytopes import grown
 
 import petsc_hdg as fe
-from petsc_hdg.discretizations.legendre import tabulate
+from petsc_hdg.discretizations.poly.legendre import tabulate
 from petsc_hdg.discretizations.poly.outline import facet_points, find_outline
 from petsc_hdg.mesh.polytopes import Polytopes
 from petsc_hdg.options import Options

@@ -6,9 +6,8 @@ from itertools import product
 
 import pytest
 
-from petsc_hdg.discretizations.legendre import num_basis
-from petsc_hdg.discretizations.poly.mma_shape import mma_shape
-from petsc_hdg.discretizations.poly.team_shape import MOST_SUMS, WARP, split_of, team_shape, tile
+from petsc_hdg.discretizations.poly.legendre import num_basis
+from petsc_hdg.discretizations.poly.team_shape import MOST_SUMS, WARP, mma_shape, split_of, team_shape, tile
 from petsc_hdg.discretizations.transposition import DeviceLimits
 
 GPU, CPU = DeviceLimits(48 << 10, 256, True), DeviceLimits(32 << 10, 4096, False)

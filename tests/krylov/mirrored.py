@@ -11,8 +11,8 @@ petsc4py.init(sys.argv if __name__ == "__main__" else None)
 
 from petsc4py import PETSc  # noqa: E402
 
+from petsc_hdg.krylov.matrices import arrays_of  # noqa: E402
 from petsc_hdg.krylov.multigrid import MirroredMultigrid  # noqa: E402
-from petsc_hdg.krylov.solver_device import arrays_of  # noqa: E402
 from petsc_hdg.krylov.vectors import Vectors  # noqa: E402
 
 

@@ -18,9 +18,9 @@ from test_amg import lame, laplacian, solver
 
 import petsc_hdg as fe
 from petsc_hdg.device import Arrays, Device
-from petsc_hdg.krylov.gathered import whole_matrix
-from petsc_hdg.krylov.whole_transfers import whole_transfers
-from petsc_hdg.operators.matrix_rows import MatrixRows
+from petsc_hdg.krylov.dense_matrix import whole_matrix
+from petsc_hdg.krylov.multigrid import whole_transfers
+from petsc_hdg.operators.block_rows import MatrixRows
 from petsc_hdg.run import guarded
 
 COMM = PETSc.COMM_WORLD

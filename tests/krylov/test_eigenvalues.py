@@ -10,7 +10,7 @@ from mpi4py import MPI
 from petsc4py import PETSc
 
 from petsc_hdg.device import Arrays, Device
-from petsc_hdg.krylov.eigenvalues import Arnoldi
+from petsc_hdg.krylov.arnoldi import Arnoldi
 from petsc_hdg.krylov.sell_matrix import SellMatrix
 from petsc_hdg.krylov.smoothers import Smoother
 from petsc_hdg.krylov.vectors import Vectors

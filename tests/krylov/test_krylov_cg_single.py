@@ -9,8 +9,7 @@ from petsc4py import PETSc
 from petsc_options import petsc_options
 
 from petsc_hdg.errors import OptionError, our_error
-from petsc_hdg.krylov.cg_single import SingleSteps
-from petsc_hdg.krylov.cg_steps import DeviceSteps
+from petsc_hdg.krylov.cg import DeviceSteps, SingleSteps
 from petsc_hdg.krylov.multigrid import MirroredMultigrid
 
 Reason = PETSc.KSP.ConvergedReason

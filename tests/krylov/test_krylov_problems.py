@@ -11,7 +11,7 @@ from sample_physics import smooth_poisson
 
 from petsc_hdg import stages
 from petsc_hdg.errors import SolveError
-from petsc_hdg.operators.sums import SHAPES
+from petsc_hdg.operators.vectors import SHAPES
 from petsc_hdg.options import Options
 from petsc_hdg.physics import Neumann, Physics
 from petsc_hdg.problem import Problem

@@ -14,7 +14,7 @@ import petsc_hdg
 from petsc_hdg.device import Arrays, Device
 from petsc_hdg.krylov import level_bounds
 from petsc_hdg.krylov.level_bounds import LevelBounds
-from petsc_hdg.krylov.multigrid_view import chebyshev_bounds, described
+from petsc_hdg.krylov.smoothers import chebyshev_bounds, described
 from petsc_hdg.krylov.vectors import Vectors
 from petsc_hdg.options import Options
 from petsc_hdg.problem import Problem

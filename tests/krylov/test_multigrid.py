@@ -13,11 +13,17 @@ from petsc4py import PETSc
 from sample_meshes import box_mesh
 from sample_physics import smooth_poisson
 
-from petsc_hdg.krylov.level_operators import Unsupported
+from petsc_hdg.krylov.matrices import Unsupported
 from petsc_hdg.krylov.multigrid import inverse
-from petsc_hdg.krylov.multigrid_view import chebyshev_bounds, richardson_scale
 from petsc_hdg.krylov.sell_matrix import SellMatrix
-from petsc_hdg.krylov.smoothers import BlockSmoother, Smoother, chebyshev_steps, inverse_blocks
+from petsc_hdg.krylov.smoothers import (
+    BlockSmoother,
+    Smoother,
+    chebyshev_bounds,
+    chebyshev_steps,
+    inverse_blocks,
+    richardson_scale,
+)
 from petsc_hdg.krylov.vectors import Vectors
 from petsc_hdg.options import Options
 from petsc_hdg.problem import Problem

@@ -6,10 +6,10 @@ from petsc4py import PETSc
 from shuffled_boxes import MESHES
 
 import petsc_hdg as fe
-from petsc_hdg.mesh.array_checks import cell_costs
+from petsc_hdg.mesh.mesh_checks import cell_costs
 from petsc_hdg.mesh.partition.distribute import overlap_of
 from petsc_hdg.mesh.partition.rebalance import balance
-from petsc_hdg.problem import load_balance as of_problem
+from petsc_hdg.problem.results import results
 from petsc_hdg.run import guarded
 
 COMM = MPI.COMM_WORLD
@@ -63,9 +63,9 @@ def by_scheme() -> None:
     for backend in ("hdg_gpu", "sipg_gpu"):
         before = fe.Problem(mesh, PHYSICS, backend=backend, degree=2)
         after = fe.Problem(fe.rebalance(mesh, before.cell_costs), PHYSICS, backend=backend, degree=2)
-        numbers = of_problem.numbers(after)
+        numbers = results.balance_numbers(after)
         assert numbers["cost"] < 1.05 and numbers["cells"][1] >= 288 / COMM.size, (backend, numbers)
-        assert (len(of_problem.lines(after)) > 0) == (COMM.size > 1)
+        assert (len(results.balance_lines(after)) > 0) == (COMM.size > 1)
         first, last = before.solve(), after.solve()
         assert abs(first.norm() - last.norm()) < 1e-7 * first.norm(), backend
 
@@ -87,7 +87,7 @@ def by_degree() -> None:
         calls, u = problem.callbacks, problem.create_vec()
         calls.linearize(None, u, calls.jacobian, calls.preconditioning)
         entries = calls.assembled.mat.getInfo(PETSc.Mat.InfoType.LOCAL)["nz_used"]
-        shares.append((of_problem.numbers(problem)["cost"], balance(COMM, np.array([entries]))))
+        shares.append((results.balance_numbers(problem)["cost"], balance(COMM, np.array([entries]))))
     assert all(abs(entries / cost - 1) < 0.15 for cost, entries in shares), shares
     if COMM.size == 4:  # on three ranks the numbers of polytopes happen to be right
         assert shares[0][1] < 1.2 < 1.3 < shares[1][1], shares

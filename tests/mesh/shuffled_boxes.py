@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from petsc_hdg.mesh.box import box_cells
+from petsc_hdg.mesh.cell_list import box_cells
 
 MESHES = Path(__file__).resolve().parents[1] / "meshes"
 SHAPES = ("triangle", "quadrilateral", "tetrahedron", "hexahedron")

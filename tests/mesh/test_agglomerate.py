@@ -12,8 +12,7 @@ from petsc_hdg.errors import MeshError
 from petsc_hdg.mesh import Mesh, Polytopes, agglomerate, coarsen
 from petsc_hdg.mesh.graph import Graph, by_first
 from petsc_hdg.mesh.partition import metis as partition
-from petsc_hdg.mesh.partition.metis import connected_parts, shared_out
-from petsc_hdg.mesh.partition.trees import halves
+from petsc_hdg.mesh.partition.metis import connected_parts, halves, shared_out
 from petsc_hdg.mesh.whole_mesh import centroids
 
 SCRIPT = Path(__file__).with_name("run_agglomerate.py")

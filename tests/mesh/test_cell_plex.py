@@ -9,8 +9,7 @@ import pytest
 from mpi4py import MPI
 from petsc4py import PETSc
 
-from petsc_hdg.mesh.box import box_cells
-from petsc_hdg.mesh.cell_list import PLEX_ORDER, CellList, points_of
+from petsc_hdg.mesh.cell_list import PLEX_ORDER, CellList, box_cells, points_of
 from petsc_hdg.petsc import c_library
 
 

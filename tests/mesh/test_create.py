@@ -8,7 +8,7 @@ from shuffled_boxes import MESHES, shuffled_box
 from test_geometry import volume
 from test_topology import check_against_closures
 
-from petsc_hdg.mesh import Mesh, creation
+from petsc_hdg.mesh import Mesh, create
 
 NUM_CELLS = {(2, 1): 12, (2, 0): 6, (3, 1): 144, (3, 0): 24}
 
@@ -95,7 +95,7 @@ OF_PETSC = {
 
 @pytest.mark.parametrize("kind", OF_PETSC)
 def test_every_option_of_petscs_is_served_or_refused(kind):
-    known = {*creation.SERVED, *creation.BY_PETSC, *creation.REFUSED[kind]}
+    known = {*create.SERVED, *create.BY_PETSC, *create.REFUSED[kind]}
     assert not {f"dm_plex_{name}" for name in OF_PETSC[kind].split()} - known
 
 

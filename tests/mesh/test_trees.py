@@ -8,8 +8,7 @@ from mpi4py import MPI
 
 from petsc_hdg.mesh import Mesh
 from petsc_hdg.mesh.graph import Graph
-from petsc_hdg.mesh.partition.metis import _joined, metis
-from petsc_hdg.mesh.partition.trees import branches, halves
+from petsc_hdg.mesh.partition.metis import _joined, branches, halves, metis
 
 
 def tree(graph: Graph, members: np.ndarray) -> tuple[list[int], dict[int, int]]:

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from petsc_hdg.device import Arrays, Device
-from petsc_hdg.operators.condensed.stabilization import Stabilization
+from petsc_hdg.operators.condensed.operator import Stabilization
 
 
 class GivenState:

@@ -10,9 +10,9 @@ from sample_meshes import SHAPES
 from petsc_hdg.device.vecs import VecAccess
 from petsc_hdg.discretizations.trace.facet_groups import facet_kinds
 from petsc_hdg.krylov.matrices import sums_products
-from petsc_hdg.operators.trace.automatic import create_format
-from petsc_hdg.operators.trace.congruent import CongruentFacets
+from petsc_hdg.operators.trace.element_matrices import CongruentFacets
 from petsc_hdg.operators.trace.matrix import TraceMatrix
+from petsc_hdg.operators.trace.stores import create_format
 from petsc_hdg.run import guarded
 
 KINDS = ("dbf", "element", "packed", "congruent", "symmetric")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from petsc_hdg.device import Arrays, Device
-from petsc_hdg.operators.assembly_rows import assembly_rows
+from petsc_hdg.operators.block_rows import assembly_rows
 
 ROWS, STRIDE, CELLS, DOFS = 40, 32, 25, 3
 

@@ -12,7 +12,7 @@ from sample_physics import everything_on_one_field, give_everything, smooth_pois
 from petsc_hdg.codegen import KernelSpec
 from petsc_hdg.device import Arrays, Device, Kernel
 from petsc_hdg.errors import SolveError
-from petsc_hdg.operators.cell_blocks import CellBlocks
+from petsc_hdg.operators.block_jacobi import CellBlocks
 from petsc_hdg.options import Options
 from petsc_hdg.physics import Dirichlet, Physics
 from petsc_hdg.problem import Problem

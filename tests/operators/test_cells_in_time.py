@@ -8,7 +8,7 @@ import pytest
 import petsc_hdg as fe
 from petsc_hdg.device import Arrays, Device
 from petsc_hdg.discretizations import HybridizedDG
-from petsc_hdg.discretizations.condensed.warp_shape import ThreadShape, WarpShape
+from petsc_hdg.discretizations.condensed.launch_shapes import ThreadShape, WarpShape
 from petsc_hdg.discretizations.transposition import DeviceLimits
 from petsc_hdg.operators import CondensedInTime, create_operator
 

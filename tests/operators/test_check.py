@@ -24,17 +24,17 @@ ACTION = "pw_jacobian(u, u_t, u_x, du, du_t, du_x, a, a_x, t, shift, x, constant
 FAULTS = {  # kernel found wrong -> (variant, file, right text, wrong text)
     "cg_residual": ("cell", "role_residual.clh", "pw_residual(u, u_t,", "pw_residual(u_t, u_t,"),
     "cg_action": ("transpose", "role_action.clh", ACTION, ACTION.replace("du_x, a,", "u_x, a,")),
-    "cg_matrix": ("cell", "cg_matrix.cl", "= sum[AT(i)]", "= -sum[AT(i)]"),
+    "cg_matrix": ("cell", "role_matrix.clh", "pw_jacobian(u, u_t,", "pw_jacobian(u_t, u_t,"),
     "cg_diagonal": ("cell", "point_block.clh", "real sum = value", "real sum = 2 * value"),
     "cg_facet_residual": ("cell", "role_residual.clh", "pw_boundary(condition, u,", "pw_boundary(condition, u_t,"),
-    "cg_facet_matrix": ("cell", "cg_facet_matrix.cl", "column[i] += cg_test", "column[i] += 1.001 * cg_test"),
+    "cg_facet_matrix": ("cell", "role_matrix.clh", "jacobian(condition, u,", "jacobian(condition, u_t,"),
     "cg_patch_residual": ("patch", "cg_patch.cl", "int e = 0; e < SLOTS", "int e = 1; e < SLOTS"),
     "condense": ("hdg", "condense.cl", "recovery[place * NE + i] = -", "recovery[place * NE + i] = "),
     "condense_solve": ("hdg", "condense_solve.cl", "= s[k] - damping * step[k]", "= s[k] - step[k] / 2"),
     "sipg_penalty": ("sipg", "sipg_penalty.cl", "found *= PENALTY", "found *= 2 * PENALTY"),
     "sipg_action": ("sipg", "sipg_flux.clh", "d_own->u[c] - d_other->u[c]", "d_own->u[c] + d_other->u[c]"),
     "sipg_facet_residual": ("sipg split", "role_residual.clh", "SIPG_FLUXES\n", "SIPG_FLUXES if (f) f0[0] = 0;\n"),
-    "sipg_facet_coupling": ("sipg", "sipg_facet_matrix.cl", "JACOBIAN(NONE, TRIAL)", "JACOBIAN(TRIAL, TRIAL)"),
+    "sipg_facet_coupling": ("sipg", "sipg_facet_coupling.cl", "JACOBIAN(NONE, TRIAL)", "JACOBIAN(TRIAL, TRIAL)"),
 }
 
 

@@ -9,7 +9,7 @@ from condensed_runs import residual_and_product
 
 import petsc_hdg as fe
 from petsc_hdg.discretizations import HybridizedDG
-from petsc_hdg.discretizations.condensed import warp_shape
+from petsc_hdg.discretizations.condensed import launch_shapes
 from petsc_hdg.discretizations.condensed.tensor_factors import tensor_factors
 from petsc_hdg.discretizations.transposition import DeviceLimits
 
@@ -38,7 +38,7 @@ CASES = [
 def test_sums_along_lines_agree_with_single_threads(cell, degree, functions, expected, monkeypatch):
     mesh = shaken_box(cell, (3, 2) if cell == "quadrilateral" else (2, 1, 1))
     physics = fe.Physics({"u": 1}, **functions)
-    monkeypatch.setattr(warp_shape, "MOST_BLOCKS", expected[0])
+    monkeypatch.setattr(launch_shapes, "MOST_BLOCKS", expected[0])
     single, _ = residual_and_product(mesh, physics, degree, False, uses_warps=False)
     chosen = {"uses_warps": True, "uses_threads": False, "uses_lines": True}
     lines, shape = residual_and_product(mesh, physics, degree, True, **chosen)

@@ -8,8 +8,8 @@ from condensed_runs import residual_and_product
 
 import petsc_hdg as fe
 from petsc_hdg.discretizations import CondensedCG, HybridizedDG
-from petsc_hdg.discretizations.condensed import warp_shape
-from petsc_hdg.discretizations.condensed.warp_shape import ThreadShape, WarpShape
+from petsc_hdg.discretizations.condensed import launch_shapes
+from petsc_hdg.discretizations.condensed.launch_shapes import ThreadShape, WarpShape
 from petsc_hdg.discretizations.symmetry import has_symmetric_derivative
 from petsc_hdg.discretizations.transposition import DeviceLimits
 
@@ -49,7 +49,7 @@ CASES = [
 def test_warps_agree_with_single_threads(cell, functions, components, expected, shares, monkeypatch):
     physics = fe.Physics({"u": components}, **functions)
     mesh = fe.Mesh.box((3, 2), simplex=cell == "triangle")
-    monkeypatch.setattr(warp_shape, "MOST_BLOCKS", expected[0])
+    monkeypatch.setattr(launch_shapes, "MOST_BLOCKS", expected[0])
     single, plain = _run(mesh, physics, uses_warps=False)
     several, shape = _run(mesh, physics, uses_warps=True, shares_multipliers=shares)
     assert not isinstance(plain, WarpShape)

@@ -18,7 +18,7 @@ from petsc_hdg.discretizations.dofmap import FieldSpace, build_dofmap
 from petsc_hdg.discretizations.trace.element import TraceElement
 from petsc_hdg.discretizations.trace.facet_groups import facet_groups, facet_kinds
 from petsc_hdg.discretizations.trace.layout import trace_layout
-from petsc_hdg.operators.trace.automatic import create_format
+from petsc_hdg.operators.trace.stores import create_format
 from petsc_hdg.options import Options
 
 SHAPES_OF_BOX = {"triangle": 2, "quadrilateral": 1, "tetrahedron": 6, "hexahedron": 1}

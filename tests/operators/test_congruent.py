@@ -15,8 +15,8 @@ import petsc_hdg as fe
 from petsc_hdg.discretizations.congruence import Shapes
 from petsc_hdg.discretizations.trace.facet_groups import facet_kinds
 from petsc_hdg.krylov.matrices import sums_products
-from petsc_hdg.operators.trace.automatic import create_format
-from petsc_hdg.operators.trace.congruent import CongruentFacets
+from petsc_hdg.operators.trace.element_matrices import CongruentFacets
+from petsc_hdg.operators.trace.stores import create_format
 
 
 def shared(op, count: int = 3, gpu: bool = False):

@@ -10,7 +10,7 @@ from mpi4py import MPI
 from petsc4py import PETSc
 
 import petsc_hdg as fe
-from petsc_hdg.operators import matrix_rows
+from petsc_hdg.operators import block_rows
 
 CASES = [((5, 4), False, 1), ((4, 3), True, 2), ((3, 2, 2), False, 3), ((2, 2, 2), True, 1)]
 
@@ -32,7 +32,7 @@ def agree(faces, simplex, components, comm) -> None:
     physics = fe.Physics({"u": components}, "f0[0] = u[0]*u_x[0] - 1;", flux, boundary=boundary)
     mesh, found = fe.Mesh.box(faces, simplex=simplex, comm=comm), []
     for by_rows in (True, False):
-        matrix_rows.FEW = 0 if by_rows else 1e9
+        block_rows.FEW = 0 if by_rows else 1e9
         problem = fe.Problem(mesh, physics, backend="cg_gpu", degree=2, pmat="conforming")
         conforming, state = problem.callbacks.conforming, problem.create_vec()
         assert (conforming.matrix._row_sums is not None) == by_rows
@@ -54,7 +54,7 @@ def assembled(mesh, physics, backend: str) -> tuple:
     """Starts, columns and values of this rank's rows of a Jacobian."""
     problem = fe.Problem(mesh, physics, backend=backend, degree=2 if backend == "cg_gpu" else 1, pmat="aij")
     state, calls = problem.create_vec(), problem.callbacks
-    assert (calls.assembled._row_sums is not None) == (matrix_rows.FEW == 0)
+    assert (calls.assembled._row_sums is not None) == (block_rows.FEW == 0)
     state.setArray(np.sin(np.arange(*state.getOwnershipRange())))
     calls.linearize(None, state, calls.jacobian, calls.preconditioning)
     return calls.assembled.mat.getValuesCSR()
@@ -63,9 +63,9 @@ def assembled(mesh, physics, backend: str) -> tuple:
 @pytest.fixture(autouse=True)
 def few():
     """The number as it is, again."""
-    before = matrix_rows.FEW
+    before = block_rows.FEW
     yield
-    matrix_rows.FEW = before
+    block_rows.FEW = before
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from sample_meshes import box_mesh  # noqa: E402
 
 from petsc_hdg.discretizations.cg import patches
-from petsc_hdg.discretizations.cg.clusters import LONGEST, fan_vertices, find_fans
+from petsc_hdg.discretizations.cg.patches import LONGEST, fan_vertices, find_fans
 from petsc_hdg.discretizations.cg.scheme import ContinuousGalerkin
 from petsc_hdg.options import Options
 from petsc_hdg.physics import Dirichlet, Physics, Robin

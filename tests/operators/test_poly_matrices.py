@@ -9,7 +9,7 @@ from sample_physics import everything_on_one_field
 
 import petsc_hdg as fe
 from petsc_hdg.device import Arrays, Device
-from petsc_hdg.discretizations.poly import matrix_specs, mma_shape, team_shape
+from petsc_hdg.discretizations.poly import matrix_specs, team_shape
 from petsc_hdg.discretizations.poly.scheme import PolytopicDG
 from petsc_hdg.discretizations.transposition import DeviceLimits
 from petsc_hdg.mesh.polytopes import Polytopes
@@ -216,9 +216,9 @@ def test_products_of_warps_are_those_of_work_items(cell, degree, name, reals, mo
     linearized(operator)
     plain = operator.assembly.values()
     monkeypatch.setattr(matrix_specs, "EMULATED", True)
-    monkeypatch.setattr(mma_shape, "LEAST_ROWS", {"volume": 1, "facets": 1})
+    monkeypatch.setattr(team_shape, "LEAST_ROWS", {"volume": 1, "facets": 1})
     for most in reals:
-        monkeypatch.setattr(mma_shape, "MOST_REALS", {"volume": most, "facets": most})
+        monkeypatch.setattr(team_shape, "MOST_REALS", {"volume": most, "facets": most})
         operator = created(mesh, physics_of(name), degree, limits=DeviceLimits(48 << 10, 256, True))
         linearized(operator)
         found = operator.assembly.values()

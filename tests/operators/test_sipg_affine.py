@@ -26,7 +26,7 @@ from petsc_hdg.discretizations.sipg.oracle import PenaltyOracle
 from petsc_hdg.discretizations.transposition import DeviceLimits
 from petsc_hdg.errors import OptionError
 from petsc_hdg.mesh import Mesh
-from petsc_hdg.mesh.box import box_cells
+from petsc_hdg.mesh.cell_list import box_cells
 from petsc_hdg.physics import Dirichlet, Neumann, Physics, Robin
 
 GPU = DeviceLimits(local_bytes=49152, max_work_group=1024, is_gpu=True)  # work-groups as on a GPU, wherever they run

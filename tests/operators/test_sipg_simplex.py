@@ -14,14 +14,14 @@ from sample_physics import everything, give_everything, one_field
 import petsc_hdg as fe
 from petsc_hdg.device import Arrays, Device
 from petsc_hdg.discretizations.oracle import State
-from petsc_hdg.discretizations.sipg.affine_simplex import SimplexTables, affine_simplex_specs
+from petsc_hdg.discretizations.sipg.affine import SimplexTables, affine_simplex_specs
 from petsc_hdg.discretizations.sipg.oracle import PenaltyOracle
 from petsc_hdg.discretizations.sipg.scheme import InteriorPenalty
 from petsc_hdg.discretizations.sipg.simplex import CELLS, simplex_specs
 from petsc_hdg.discretizations.transposition import DeviceLimits
 from petsc_hdg.errors import OptionError
-from petsc_hdg.operators.sipg.affine_simplex import MOST_DEGREE, AffineSimplexPass
 from petsc_hdg.operators.sipg.operator import SIPGOperator
+from petsc_hdg.operators.sipg.passes import MOST_DEGREE, AffineSimplexPass
 from petsc_hdg.options import Options
 from petsc_hdg.problem.input_data import auxiliary_values
 

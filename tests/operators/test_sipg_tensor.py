@@ -11,10 +11,16 @@ from sample_meshes import box_mesh
 from sample_physics import everything, one_field, smooth_poisson
 
 from petsc_hdg.discretizations.lines import lagrange
-from petsc_hdg.discretizations.sipg.node import CELL_NODES, PassShape, node_rounds
 from petsc_hdg.discretizations.sipg.oracle import PenaltyOracle
 from petsc_hdg.discretizations.sipg.scheme import InteriorPenalty
-from petsc_hdg.discretizations.sipg.tensor import facet_places, tensor_shape, tensor_specs
+from petsc_hdg.discretizations.sipg.tensor import (
+    CELL_NODES,
+    PassShape,
+    facet_places,
+    node_rounds,
+    tensor_shape,
+    tensor_specs,
+)
 from petsc_hdg.discretizations.transposition import DeviceLimits
 from petsc_hdg.errors import OptionError
 from petsc_hdg.mesh import Mesh

@@ -9,8 +9,8 @@ from trace_samples import FACES, box, close, compare, direction, real_product, s
 
 import petsc_hdg as fe
 from petsc_hdg.discretizations.congruence import Shapes
-from petsc_hdg.operators.trace import automatic
-from petsc_hdg.operators.trace.automatic import create_format
+from petsc_hdg.operators.trace import stores
+from petsc_hdg.operators.trace.stores import create_format
 
 SYMMETRIC = "u_x[d]"
 CONVECTIVE = "u_x[d] + (d + 1)*u[0]"
@@ -27,8 +27,8 @@ def physics(flux: str) -> fe.Physics:
 
 def on_gpu(monkeypatch, small: float = 0.0, gpu: bool = True) -> None:
     """Choices as on a GPU or a CPU, on this device, where matrices up to `small` bytes count as small."""
-    monkeypatch.setattr(automatic, "may_be_symmetric", lambda device: gpu)
-    monkeypatch.setattr(automatic, "SMALL", small)
+    monkeypatch.setattr(stores, "may_be_symmetric", lambda device: gpu)
+    monkeypatch.setattr(stores, "SMALL", small)
 
 
 @pytest.mark.parametrize(

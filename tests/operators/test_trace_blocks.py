@@ -11,9 +11,8 @@ from trace_samples import ESSENTIAL, KINDS, close, made
 
 from petsc_hdg.device.vecs import VecAccess
 from petsc_hdg.errors import SolveError
-from petsc_hdg.operators.trace.automatic import create_format
-from petsc_hdg.operators.trace.facet_blocks import FacetBlocks
-from petsc_hdg.operators.trace.matrix import TraceMatrix
+from petsc_hdg.operators.trace.matrix import FacetBlocks, TraceMatrix
+from petsc_hdg.operators.trace.stores import create_format
 
 
 @pytest.mark.parametrize("kind", KINDS)

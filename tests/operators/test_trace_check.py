@@ -9,8 +9,8 @@ from trace_samples import EPS, ESSENTIAL
 
 from petsc_hdg.device import verdicts as kept
 from petsc_hdg.errors import DeviceError
-from petsc_hdg.operators.trace.automatic import create_format
 from petsc_hdg.operators.trace.check import check_trace
+from petsc_hdg.operators.trace.stores import create_format
 
 COMPARED = {
     "dbf": {f"trace_dbf_{n}" for n in ("assemble", "product", "product_facet", "transposed", "column")},

@@ -14,7 +14,7 @@ from trace_samples import EPS, ESSENTIAL, KINDS, compare, keeps_its_values, made
 
 from petsc_hdg.discretizations.trace import specs as trace_specs
 from petsc_hdg.errors import OptionError, SolveError
-from petsc_hdg.operators.trace.automatic import FORMATS, create_format
+from petsc_hdg.operators.trace.stores import FORMATS, create_format
 
 CASES = [(cell, degree, nc) for cell in SHAPES for degree in (0, 1, 2) for nc in (1, 2)]
 

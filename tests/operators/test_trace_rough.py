@@ -13,10 +13,10 @@ from trace_samples import ESSENTIAL, box, direction, shaken
 
 import petsc_hdg as fe
 from petsc_hdg.discretizations.trace.facet_groups import facet_kinds
-from petsc_hdg.operators.trace.automatic import create_format
 from petsc_hdg.operators.trace.check import check_trace
-from petsc_hdg.operators.trace.congruent import CongruentFacets
-from petsc_hdg.operators.trace.facet_blocks import FacetBlocks
+from petsc_hdg.operators.trace.element_matrices import CongruentFacets
+from petsc_hdg.operators.trace.matrix import FacetBlocks
+from petsc_hdg.operators.trace.stores import create_format
 
 KINDS = ("dbf", "element", "packed", "symmetric", "congruent")
 

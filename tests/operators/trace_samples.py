@@ -8,7 +8,7 @@ import numpy as np
 from bare_trace import BareTrace
 
 import petsc_hdg as fe
-from petsc_hdg.operators.trace.automatic import create_format
+from petsc_hdg.operators.trace.stores import create_format
 from petsc_hdg.operators.vectors import TailedVector
 
 EPS = {"double": 2.0**-52, "single": 2.0**-23}

@@ -8,12 +8,12 @@ from mpi4py import MPI
 from samples import BOXES, box, node_places
 
 from petsc_hdg.errors import OptionError
-from petsc_hdg.output import encode, plot, write_report, write_vtu
+from petsc_hdg.output import plot, vtu, write_report, write_vtu
 from petsc_hdg.output.facets import skin
 from petsc_hdg.reference import ReferenceElement
 
 comm = MPI.COMM_WORLD
-encode.BLOCK = 1 << 9  # so that blocks end on other ranks than they begin
+vtu.BLOCK = 1 << 9  # so that blocks end on other ranks than they begin
 folder = Path(sys.argv[1])
 
 

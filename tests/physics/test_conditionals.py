@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from petsc_hdg.physics.text.conditionals import Conditionals, Unreadable
+from petsc_hdg.physics.text.preprocess import Conditionals, Unreadable
 
 GCC = shutil.which("gcc")
 DEFINES = {"A": "1 + 1", "B": "A*3", "C": "(B)", "EMPTY": "", "PETSC_HAVE_X": "1"}

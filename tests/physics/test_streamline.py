@@ -10,7 +10,7 @@ from compiled_physics import CompiledPhysics
 from petsc_hdg.errors import PhysicsError
 from petsc_hdg.physics import Physics
 from petsc_hdg.physics.layout import Field
-from petsc_hdg.physics.streamline import METRIC, streamlined
+from petsc_hdg.physics.upwind import METRIC, streamlined
 
 F0 = "f0[0] = u_t[0] + 2*u_x[0] + a[0]*u_x[1] + pow(u[0], 2)*u_x[0] - sin(x[0]) + exp(u[0]);"
 F1 = "for (d = 0; d < dim; ++d) f1[d] = kappa*(1 + a[1])*u_x[d] - (d == 0 ? a[1]*u[0]*sin(x[1]) : 0);"

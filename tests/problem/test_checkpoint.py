@@ -14,7 +14,7 @@ from petsc4py import PETSc
 
 import petsc_hdg as fe
 from petsc_hdg.errors import CheckpointError, OptionError, PetscHdgError
-from petsc_hdg.mesh.global_order import GlobalOrder
+from petsc_hdg.mesh.canonical import GlobalOrder
 from petsc_hdg.options import Options
 from petsc_hdg.output import checkpoint_file
 from petsc_hdg.output.atomic import atomic_path

@@ -13,10 +13,10 @@ from petsc_options import petsc_options
 from run_direct import CASES, box, helmholtz, numbers, stokes, stretched, wind
 
 import petsc_hdg as fe
-from petsc_hdg.discretizations.sipg.specs import SIPGSpecs
+from petsc_hdg.discretizations.sipg.scheme import InteriorPenalty
 from petsc_hdg.options import loses_levels
 from petsc_hdg.physics import library
-from petsc_hdg.problem.linear import anisotropy, direct_solvers
+from petsc_hdg.problem.linear import cell_measures, direct_solvers
 
 SCRIPT = Path(__file__).with_name("run_direct.py")
 
@@ -142,7 +142,7 @@ def test_iterations_are_left_where_they_are_few(backend, degree, mesh):
     dim, simplex = (3 if mesh == "cubes" else 2), mesh == "triangles"
     box = fe.Mesh.box((4,) * dim, simplex=simplex, upper=(1.0, 0.01, 1.0)[:dim], comm=PETSc.COMM_SELF)
     problem = fe.Problem(box, library.poisson(), degree=degree, backend=backend)
-    assert anisotropy.typical(problem) > 3e3 and not direct_solvers.reason_of_text(problem)
+    assert cell_measures.typical_anisotropy(problem) > 3e3 and not direct_solvers.reason_of_text(problem)
 
 
 @pytest.mark.parametrize(
@@ -259,7 +259,7 @@ def test_fields_of_two_degrees_have_no_first_order_levels(monkeypatch):
     given = fe.Physics(fields, {"u": "-1", "v": "-1"}, {"u": "u_x[d]", "v": "v_x[d]"}, boundary=sides)
     problem = fe.Problem(box, given, degree=2)
     problem.solve()
-    assert anisotropy.typical(problem) > 1e3 and not problem.factors and not problem.direct
+    assert cell_measures.typical_anisotropy(problem) > 1e3 and not problem.factors and not problem.direct
 
 
 def test_single_precision_takes_no_conjugate_gradients_with_factors(monkeypatch):
@@ -292,7 +292,7 @@ def test_factors_follow_an_indefinite_matrix(sees_least, most, monkeypatch):
     """A coefficient that jumps inside of cells: by penalties that do not see it the matrix is indefinite, by others
     Cholesky's incomplete factors are. GMRES smooths with incomplete LU; Chebyshev's method finds no end."""
     monkeypatch.setattr(direct_solvers, "MOST", 300)
-    monkeypatch.setattr(SIPGSpecs, "sees_least", sees_least)
+    monkeypatch.setattr(InteriorPenalty, "sees_least", sees_least)
     flux = "(x[0]*x[0] + x[1]*x[1] < 0.3 ? 1e4 : 1.0)*u_x[d]"
     box = fe.Mesh.box((4, 4, 4), upper=(1.0, 1.0, 0.2), comm=PETSc.COMM_SELF)
     given = fe.Physics({"u": 1}, "-1", flux, boundary=[fe.Dirichlet("left", 0.0)])
@@ -305,7 +305,7 @@ def test_factors_follow_an_indefinite_matrix(sees_least, most, monkeypatch):
 def test_reaction_is_the_same_in_all_directions():
     mesh = fe.Mesh.box((4, 4), upper=(1.0, 0.01), comm=PETSc.COMM_SELF)
     physics = fe.Physics({"u": 1}, "f0[0] = 1e8*u[0];", "for (d = 0; d < dim; ++d) f1[d] = u_x[d];")
-    assert anisotropy.typical(fe.Problem(mesh, physics, degree=2)) < 2
+    assert cell_measures.typical_anisotropy(fe.Problem(mesh, physics, degree=2)) < 2
 
 
 @pytest.mark.full

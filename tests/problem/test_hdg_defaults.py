@@ -10,7 +10,7 @@ from petsc4py import PETSc
 from petsc_options import petsc_options
 
 import petsc_hdg as fe
-from petsc_hdg.problem.checks import trace_consistency
+from petsc_hdg.problem import solution_checks
 
 
 def problem(physics, faces: int, simplex: bool = False, degree: int = 2, **options) -> fe.Problem:
@@ -115,7 +115,7 @@ def test_goes_on_from_continuous_elements(no_warning, monkeypatch):
     u = one.solve(one.interpolate(1.0))
     assert one.errors(u)["L2"] < 1.2 * one.errors(one.interpolate("exact"))["L2"]
     assert one.tried[-1] == "the solution by continuous elements of first degree"
-    monkeypatch.setattr(trace_consistency, "TORN", 1e-6)  # no start leads to a solution that is trusted
+    monkeypatch.setattr(solution_checks, "TORN", 1e-6)  # no start leads to a solution that is trusted
     with pytest.warns(UserWarning, match="jumps u - û .* may be one of the discrete equations alone"):
         again = one.solve(u)
     assert len(one.tried) == 2 and (again - u).norm() < 1e-6 * u.norm()

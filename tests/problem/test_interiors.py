@@ -8,7 +8,7 @@ from petsc4py import PETSc
 from sample_meshes import box_mesh
 
 import petsc_hdg as fe
-from petsc_hdg.problem.newton.interior_states import Interiors
+from petsc_hdg.problem.newton.joint_newton import Interiors
 
 SCHEMES = {"hdg_gpu": {"backend": "hdg_gpu", "degree": 2}, "cg_gpu": {"cg_condense": True, "degree": 3}}
 

@@ -13,8 +13,8 @@ from sample_meshes import bent, box_mesh
 
 import petsc_hdg as fe
 from petsc_hdg.errors import OptionError
-from petsc_hdg.mesh import locate
-from petsc_hdg.mesh.locate import Locator
+from petsc_hdg.mesh import geometry as locate
+from petsc_hdg.mesh.geometry import Locator
 from petsc_hdg.options import Options
 from petsc_hdg.options.options import BACKENDS
 from petsc_hdg.problem import Problem

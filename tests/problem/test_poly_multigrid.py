@@ -14,8 +14,7 @@ from sample_physics import NONLINEAR, WIND, smooth_poisson
 
 import petsc_hdg
 from petsc_hdg.discretizations import PolytopicDG
-from petsc_hdg.operators.poly.injection import change_of_box
-from petsc_hdg.operators.poly.levels import degrees_below
+from petsc_hdg.operators.poly.levels import change_of_box, degrees_below
 from petsc_hdg.options import Options
 from petsc_hdg.physics import Dirichlet, Physics
 from petsc_hdg.problem import Problem

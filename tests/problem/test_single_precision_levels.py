@@ -10,7 +10,7 @@ from petsc_options import petsc_options
 import petsc_hdg as fe
 from petsc_hdg.errors import DeviceError
 from petsc_hdg.krylov import level_bounds
-from petsc_hdg.operators.cell_blocks import CellBlocks
+from petsc_hdg.operators.block_jacobi import CellBlocks
 from petsc_hdg.operators.cg.operator import CGOperator
 from petsc_hdg.operators.sipg.operator import SIPGOperator
 from petsc_hdg.problem.linear import two_level

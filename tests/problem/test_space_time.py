@@ -23,7 +23,7 @@ from sample_space_time import (
 
 import petsc_hdg as fe
 from petsc_hdg.errors import OptionError
-from petsc_hdg.operators.slab_matrix import SlabMatrix
+from petsc_hdg.operators.slab import SlabMatrix
 from petsc_hdg.problem import SpaceTime
 
 SCRIPT = Path(__file__).with_name("run_space_time.py")

@@ -11,7 +11,7 @@ from petsc4py import PETSc
 
 import petsc_hdg as fe
 from petsc_hdg.operators import AssembledMatrix
-from petsc_hdg.problem import stored_products
+from petsc_hdg.problem import matrices
 
 LAW = "for (d = 0; d < dim; ++d) f1[d] = (1 + u[0]*u[0])*(1 + x[0])*u_x[d] + u[0];"
 PHYSICS = fe.Physics({"u": 1}, "f0[0] = u[0]*u[0]*u[0] - 1;", LAW, boundary=[fe.Dirichlet("left", "x[1]")])
@@ -45,8 +45,8 @@ def agree(backend: str, degree: int, pmat: str, comm=PETSc.COMM_SELF) -> None:
 
 @pytest.fixture(autouse=True)
 def of_any_size(monkeypatch):
-    monkeypatch.setattr(stored_products, "FEW", 0)
-    monkeypatch.setattr(stored_products, "LEAST", 0.0)
+    monkeypatch.setattr(matrices, "FEW", 0)
+    monkeypatch.setattr(matrices, "LEAST", 0.0)
 
 
 @pytest.mark.parametrize("backend, degree, pmat", SCHEMES)
@@ -91,11 +91,11 @@ def test_kernels_for_constant_coefficients_stay():
 
 
 def test_many_cores_take_kernels(monkeypatch):
-    monkeypatch.setattr(stored_products, "LEAST", 1e9)
+    monkeypatch.setattr(matrices, "LEAST", 1e9)
     assert not made("cg_gpu", 2, "conforming").stores
 
 
 if __name__ == "__main__":
-    stored_products.FEW, stored_products.LEAST = 0, 0.0
+    matrices.FEW, matrices.LEAST = 0, 0.0
     for case in SCHEMES:
         agree(*case, comm=MPI.COMM_WORLD)

@@ -12,8 +12,8 @@ from petsc_options import petsc_options
 import petsc_hdg as fe
 from petsc_hdg.options import Options
 from petsc_hdg.options.options import BACKENDS
-from petsc_hdg.problem.checks import true_residual
-from petsc_hdg.problem.linear import resets
+from petsc_hdg.problem import solution_checks
+from petsc_hdg.problem.linear import kept_levels
 
 FLUX = "for (d = 0; d < dim; ++d) f1[d] = a[0]*u_x[d];"
 JUMPS = fe.Physics(
@@ -38,7 +38,7 @@ class Half:
 def least_error(problem, u) -> float:
     f = u.duplicate()
     problem.callbacks.residual(problem.snes, u, f)
-    return true_residual.least_error(problem, f)
+    return solution_checks.least_error(problem, f)
 
 
 def made(physics=JUMPS, kappa=1.0, **options) -> fe.Problem:
@@ -87,7 +87,7 @@ def test_coarse_spaces_of_other_data_are_told(monkeypatch):
     with petsc_options(pc_type="gamg"):
         problem = made(WINDY)
         problem.solve()
-        monkeypatch.setattr(resets, "reset_preconditioner", lambda ksp, all_of_it: None)
+        monkeypatch.setattr(kept_levels, "reset_preconditioner", lambda ksp, all_of_it: None)
         problem.set_auxiliary("kappa", 0.002)
         problem.set_constants(c=3.0)
         with pytest.warns(UserWarning, match="hides a part of the residual; "):

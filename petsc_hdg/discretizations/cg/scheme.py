@@ -7,20 +7,44 @@ from functools import cached_property
 
 import numpy as np
 
+from ...codegen import KernelSpec, Launch, in_roles, signature
+from ...errors import OptionError
+from ...options import VARIANTS
 from ..base import cell_fastest, padded
-from ..primal import PrimalDiscretization
+from ..lines import UNROLL
+from ..primal import LANES_LIMIT, POINTWISE, PrimalDiscretization
 from ..strong_conditions import StrongConditions
-from .patches import Patches, build_patches, patch_cells
-from .specs import CGSpecs
-from .tensor import line_flops
+from .patches import LONGEST, PATCH_THREADS, Patches, build_patches, patch_cells
+from .tensor import (
+    check_tensor,
+    line_diagonal,
+    line_diagonal_flops,
+    line_flops,
+    line_rule,
+    line_shapes,
+    line_specs,
+    takes_lines,
+)
+
+PATCHES = POINTWISE + signature("""
+    int places; int clusters; int num_rounds; int most_places: of a patch; int most_words; int most_slots
+    const int *heads; const int *rounds; const int *place_dofs; const real *place_x; const ulong *words
+    real *owned: complete sums; real *border: sums to be finished
+    const real *patch_aux; local real2 *local_: local memory of the patch
+""")
+SYMMETRIC_DEGREE = 8  # up to which the rules of simplices treat all corners alike
+UNROLLED_POINTS = 8  # times components: points of a cell that a thread of a patch does in a row
+MOST_SHAPES = 3  # of sums along lines that a GPU tries: each takes a second to compile
+CELL_KERNEL_LIMIT = 10  # degrees of freedom up to which one GPU thread per cell keeps its vectors in registers
 
 
-class ContinuousGalerkin(CGSpecs, StrongConditions, PrimalDiscretization):
-    """Numbering, arrays and (from CGSpecs) kernel specs of the scheme `cg_gpu`; pure data, no device."""
+class ContinuousGalerkin(StrongConditions, PrimalDiscretization):
+    """Numbering, arrays and kernel specs of the scheme `cg_gpu`; pure data, no device."""
 
     name = "cg_gpu"
     degrees = (1, 9)
     follows_symmetry = False
+    element_kernels = VARIANTS
 
     # Arrays, cell fastest ------------------------------------------------------------------------------------------
 
@@ -99,3 +123,127 @@ class ContinuousGalerkin(CGSpecs, StrongConditions, PrimalDiscretization):
             self.natural_facets[0],
             self.facet_stride,
         )
+
+    # Kernel specs ------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def variant(self) -> str:
+        """`cell` (one thread per cell), `transpose` (thread transposition), `tensor` (sums along lines of
+        quadrilaterals and hexahedra) or `patch` (one first-order field)."""
+        if self.options.kernel == "patch" and not self.is_first_order:
+            raise OptionError(
+                f"-{self.options.prefix}fe_kernel patch takes one field of degree 1 on straight cells; "
+                "use cell, transpose or auto"
+            )
+        if self.options.kernel == "tensor":
+            check_tensor(self)
+        if self.options.kernel != "auto":
+            return self.options.kernel
+        if self.limits.is_gpu and self.is_first_order:
+            return "patch"
+        if takes_lines(self):
+            return "tensor"
+        most = CELL_KERNEL_LIMIT if self.limits.is_gpu else LANES_LIMIT
+        return "cell" if self.num_dofs <= most else "transpose"
+
+    @property
+    def cell_by_cell(self) -> bool:
+        """True where a GPU's work-items share a cell in sums along lines."""
+        return self.limits.is_gpu and self.variant == "tensor"
+
+    @property
+    def is_first_order(self) -> bool:
+        """One field whose nodes are the cells' vertices."""
+        return len(self.spaces) == 1 and self.spaces[0].element.degree == self.mesh.geometry.degree == 1
+
+    @property
+    def cells_per_thread(self) -> int:
+        """Cells a thread of a patch does at a time: those of a fan, whose order of corners must not matter.
+
+        Rules of high degree are not symmetric.
+        """
+        free = self.mesh.shape.is_simplex and self.quadrature_degree <= SYMMETRIC_DEGREE
+        return LONGEST if free and self.physics.num_components == 1 else 1
+
+    def patch_bytes(self, what: str, patches=None) -> int:
+        """Local memory of a patch's `residual` or `action`: coordinates and values of its places, and its slots."""
+        places, words, slots = (patches or self.patches).local
+        vectors = 1 + int(self.physics.uses_time_derivative) + int(what == "action")
+        components = self.physics.num_components
+        return 8 * words + self.real_bytes * (places * (self.dim + vectors * components) + slots * components)
+
+    def patch_shapes(self) -> dict[str, list[KernelSpec]]:
+        """Specs of `patch_specs` in several launch shapes, the one most likely to be fast first."""
+        choices = [
+            self.patch_specs(threads) for threads in (PATCH_THREADS if self.limits.is_gpu else PATCH_THREADS[:1])
+        ]
+        return {name: [specs[name] for specs in choices] for name in choices[0]}
+
+    def patch_specs(self, threads: int = PATCH_THREADS[0]) -> dict[str, KernelSpec]:
+        """Specs of `cg_patch_residual` and `cg_patch_action`."""
+        patches = self.patches
+        macros = {**self._macros(), "NQ": self.quadrature.num_points, "THREADS": threads}
+        macros |= {"CLUSTER": self.cells_per_thread, "CORNER_BITS": patches.corner_bits, "SLOT_BITS": patches.slot_bits}
+        macros["PLACE_ROUNDS"], macros["WORD_ROUNDS"] = (max(1, -(-n // threads)) for n in patches.local[:2])
+        few = self.limits.is_gpu and self.quadrature.num_points * self.physics.num_components <= UNROLLED_POINTS
+        macros["UNROLL_POINTS"] = '_Pragma("unroll")' if few else ""
+        tables, points = self._cell_tables(self.quadrature), "cg_patch_tables.clh"
+        if self.mesh.cell == "hexahedron":  # quadrilaterals have fewer operations by lines, and take 5 % longer
+            tables["PHI1"], points = line_rule(self).points[:, 0], "cg_patch_lines.clh"
+            macros |= {"NQ1": len(tables["PHI1"]), "UNROLL": UNROLL}
+        sources = self._sources(points, "cg_patch.clh", *in_roles("cg_patch.cl"))
+        whats = ("residual", "action")
+        names = {f"cg_patch_{what}": self.patch_bytes(what) for what in whats}
+        how = {"arguments": PATCHES, "launch": Launch(1, threads)}
+        return {n: self._spec(n, sources, macros, tables, threads, local, **how) for n, local in names.items()}
+
+    @property
+    def _table_flops(self) -> int:
+        return line_flops(self) if self.variant == "tensor" else super()._table_flops
+
+    @property
+    def flops_per_diagonal(self) -> int:
+        """Flops of the diagonal of an element matrix without the physics."""
+        return line_diagonal_flops(self) if self.variant == "tensor" else super().flops_per_diagonal
+
+    @property
+    def gather_file(self) -> str:
+        """Kernel file by which degrees of freedom of cells are read from vectors."""
+        return "gather_cells.clh" if self.cell_by_cell else super().gather_file
+
+    def element_specs(self) -> dict[str, KernelSpec]:
+        """Specs of `cg_residual` and `cg_action`."""
+        return line_specs(self, line_shapes(self)[0]) if self.variant == "tensor" else self.volume_specs()
+
+    def element_shapes(self) -> dict[str, list[KernelSpec]]:
+        """Those of the specs that a GPU chooses from in several launch shapes, the likeliest to be fast first."""
+        if self.variant != "tensor" or not self.limits.is_gpu:
+            return {}
+        choices = [line_specs(self, shape) for shape in line_shapes(self)[:MOST_SHAPES]]
+        return {name: [specs[name] for specs in choices] for name in choices[0]}
+
+    def matrix_specs(self) -> dict[str, KernelSpec]:
+        """Specs of `cg_matrix` and `cg_diagonal`."""
+        return super().matrix_specs() | (line_diagonal(self) if self.variant == "tensor" else {})
+
+    def facet_specs(self) -> dict[str, KernelSpec]:
+        """Specs of the boundary integrals: residual, action, matrix, diagonal."""
+        tables = self.facet_tables(*self.facet_rules)
+        names = [f"cg_facet_{what}" for what in ("residual", "action", "matrix", "diagonal")]
+        used = {"F0": 1, "F1": int(self.physics.has_boundary_f1)}
+        sources = (*in_roles("cg_facet.cl", "residual", "action", "matrix"), "cg_facet_diagonal.cl")
+        columns = dict.fromkeys(names[2:], self.num_dofs)
+        return {n: self.facet_spec(n, sources, tables, columns.get(n, 0), **used) for n in names}
+
+    def transposed_specs(self) -> dict[str, KernelSpec]:
+        """Specs of the transposed Jacobian's action: `cg_transposed` of cells, and `cg_facet_transposed`."""
+        found = {"cg_transposed": self.transposed_volume()}
+        if self.physics.natural:
+            tables = self.facet_tables(*self.facet_rules)
+            sources = ("transposed_point.clh", *in_roles("cg_facet.cl", "transposed"))
+            found["cg_facet_transposed"] = self.facet_spec("cg_facet_transposed", sources, tables, F0=1, F1=1)
+        return found
+
+    def flux_spec(self) -> KernelSpec:
+        """Spec of `cg_flux`."""
+        return self.facet_spec("cg_flux", ("cg_flux.cl",), self.facet_tables(*self.facet_rules), F0=1, F1=1)

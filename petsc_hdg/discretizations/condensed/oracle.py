@@ -12,25 +12,23 @@ import numpy as np
 
 from ...codegen.preamble import REAL_TYPE
 from ...options import is_number
-from ...reference import ReferenceElement, cell_quadrature, facet_quadrature
-from ..oracle import auxiliary_values
+from ..oracle import Frame, RuleOracle
 from ..trace.element import TraceElement
-from .tables import LagrangeFunctions, LiftedFunctions, MixedFunctions
+from .tables import LagrangeFunctions, LiftedFunctions
 
 
-class CondensedOracle:
+class CondensedOracle(RuleOracle):
     """Element vectors and matrices of the cells of a condensed discretization, dof = function * component.
 
     interior [dof] u of one cell; trace [dof] û of its facets (CG: values of the functions that are not interior);
     aux [row]; constants [constant]; tau [facet, cell, component] where the stabilization follows states.
     """
 
-    def __init__(self, discretization, mixed: bool = False, tau: np.ndarray | None = None):
+    def __init__(self, discretization, tau: np.ndarray | None = None):
+        super().__init__(discretization)
         self.given_tau = tau
-        disc = self.discretization = discretization
-        self.interpreter = disc.physics.interpreter(disc.dim)
-        self.components = disc.physics.num_components
-        self.functions = _functions(disc, mixed)
+        self.components = discretization.physics.num_components
+        self.functions = _functions(discretization)
         self.num_eliminated = self.functions.num_interior * self.components
 
     @cached_property
@@ -196,7 +194,7 @@ class CondensedOracle:
     def following_tau(self, cell: int, state, aux, constants, t=0.0) -> np.ndarray:
         """Automatic stabilization [facet, component] at a state [dof]: the largest of the points of each facet."""
         z, found = np.asarray(state).reshape(-1, self.components), []
-        for facet in range(len(self._rules[1])):
+        for facet in range(len(self._rules) - 1):
             points = self._facet_points(cell, facet, aux)
             states = zip(points.states(z), points.x, points.normal, strict=True)
             values = np.array([self._automatic_tau(*p, x, n, constants, t) for p, x, n in states])
@@ -220,8 +218,9 @@ class CondensedOracle:
     def gradient(self, cell: int, interior, trace, points: np.ndarray) -> np.ndarray:
         """Physical gradient q [point, component, dim] at points of the reference cell."""
         z = np.concatenate([interior, trace]).reshape(-1, self.components)
-        jacobians = self._geometry(cell, self._geometry_element.tabulate(points))[1]
-        gradients = np.linalg.solve(np.swapaxes(jacobians, 1, 2), self.functions.gradients(points))
+        slopes = self.discretization.geometry_element.tabulate(points)[1:]
+        jacobians = np.einsum("rqb,bd->qrd", slopes, self._corners(cell))
+        gradients = np.linalg.solve(jacobians, self.functions.gradients(points))
         return np.einsum("qdj,jc->qcd", gradients, z)
 
     def _shift(self, constants) -> float:
@@ -230,39 +229,11 @@ class CondensedOracle:
 
     # Points ----------------------------------------------------------------------------------------------
 
-    @property
-    def _geometry_element(self) -> ReferenceElement:
-        return ReferenceElement(self.discretization.mesh.cell, self.discretization.mesh.geometry.degree)
-
-    def _geometry(self, cell: int, table: np.ndarray):
-        """Coordinates [point, dim] and Jacobians [point, physical, reference] of a cell."""
-        geometry = self.discretization.mesh.geometry
-        nodes = geometry.nodes[geometry.cell_nodes[cell]]
-        return table[0] @ nodes, np.einsum("rqb,bs->qsr", table[1:], nodes)
-
-    @cached_property
-    def _geometry_tables(self) -> list[np.ndarray]:
-        """Functions of the geometry at the points of the cell, then of each facet."""
-        rules = [self._rules[0], *self._rules[1]]
-        tables = [self._geometry_element.tabulate(rule.points) for rule in rules]
-        for table, rule in zip(tables, rules, strict=True):
-            table[0] = self._geometry_element.tabulate(self.discretization.seen(rule.points))[0]
-        return tables
-
-    @cached_property
-    def _rules(self):
-        """Rule of the cell, rules of its facets, their normals in the frame of the reference cell."""
-        cell, degree = self.discretization.mesh.cell, self.discretization.quadrature_degree
-        return cell_quadrature(cell, degree), *facet_quadrature(cell, degree)
-
     def _cell_points(self, cell: int, aux) -> _Points:
-        rule, tables = self._rules[0], self.tables
-        x, jacobians = self._geometry(cell, self._geometry_tables[0])
-        weight = rule.weights * np.abs(np.linalg.det(jacobians))
-        a = self._auxiliary(rule.points, jacobians, aux)
-        points = _Points(x, weight, tables.value, tables.gradient, jacobians, a, self._rates)
+        tables, frame = self.tables, self._frame(cell, 0)
+        points = _Points(frame, tables.value, tables.gradient, self._auxiliary(0, frame.inverse, aux), self._rates)
         if self.discretization.point_flux:
-            points.test_gradient = np.linalg.solve(np.swapaxes(jacobians, 1, 2), tables.plain)
+            points.test_gradient = np.einsum("qrd,qrj->qdj", frame.inverse, tables.plain)
         return points
 
     @property
@@ -272,14 +243,9 @@ class CondensedOracle:
         return disc.physics.num_auxiliary if disc.in_time else None
 
     def _facet_points(self, cell: int, facet: int, aux) -> _Points:
-        rule, normal, tables = self._rules[1][facet], self._rules[2][facet], self.tables
-        x, jacobians = self._geometry(cell, self._geometry_tables[1 + facet])
-        normals = np.einsum("qrs,r->qs", np.linalg.inv(jacobians), normal)
-        lengths = np.linalg.norm(normals, axis=1)
-        weight = rule.weights * np.abs(np.linalg.det(jacobians)) * lengths
-        a = self._auxiliary(rule.points, jacobians, aux)
-        points = _Points(x, weight, tables.trace[facet], tables.trace_gradient[facet], jacobians, a, self._rates)
-        points.normal = normals / lengths[:, None]
+        tables, frame = self.tables, self._frame(cell, 1 + facet)
+        given = self._auxiliary(1 + facet, frame.inverse, aux)
+        points = _Points(frame, tables.trace[facet], tables.trace_gradient[facet], given, self._rates)
         if tables.jump is not None:
             points.jump, points.inside = tables.jump[facet], tables.inside[facet]
         return points
@@ -287,15 +253,10 @@ class CondensedOracle:
     def _facets(self, cell: int):
         """(facet, natural conditions on it) of a cell; only facets that have one, where the scheme has no jumps."""
         owner, facet, condition = self.discretization.natural_facets
-        for number in range(len(self._rules[1])):
+        for number in range(len(self._rules) - 1):
             found = condition[(owner == cell) & (facet == number)]
             if len(found) or self.tables.jump is not None:
                 yield number, found
-
-    def _auxiliary(self, points, jacobians, aux) -> tuple[np.ndarray, np.ndarray]:
-        """Auxiliary values [point, component] and gradients [point, component, dim]."""
-        auxiliary = self.discretization.auxiliary
-        return auxiliary_values(auxiliary, auxiliary.element.tabulate(points), np.linalg.inv(jacobians), aux)
 
 
 class _Points:
@@ -306,13 +267,13 @@ class _Points:
     [point, function] values of u on a facet; test_gradient [point, dim, function], gradients that test f1.
     """
 
-    normal = jump = inside = None
+    jump = inside = None
 
-    def __init__(self, x, weight, value, gradient, jacobians, auxiliary, rates: int | None = None):
+    def __init__(self, frame: Frame, value, gradient, auxiliary, rates: int | None = None):
         self.rates = rates
-        self.x, self.weight, self.value = x, weight, value
+        self.x, self.weight, self.normal, self.value = frame.seen, frame.weight, frame.normal, value
         self.a, self.a_x = auxiliary
-        self.gradient = self.test_gradient = np.linalg.solve(np.swapaxes(jacobians, 1, 2), gradient)
+        self.gradient = self.test_gradient = np.einsum("qrd,qrj->qdj", frame.inverse, gradient)
 
     @property
     def test_basis(self) -> np.ndarray:
@@ -331,12 +292,12 @@ class _Points:
             yield u[q], u_t, u_x[q], self.a[q, : self.rates], self.a_x[q, : self.rates]
 
 
-def _functions(disc, mixed: bool):
+def _functions(disc):
     element, k = disc.spaces[0].element, disc.options.degree
     if not isinstance(element, TraceElement):
         return LagrangeFunctions(disc.mesh.cell, k)
     enriched = disc.mesh.cell in ("quadrilateral", "hexahedron") and disc.options.hdg_enrich
-    return (MixedFunctions if mixed else LiftedFunctions)(disc.mesh.cell, k, k + 1 if enriched else k)
+    return LiftedFunctions(disc.mesh.cell, k, k + 1 if enriched else k)
 
 
 def _sum(parts: np.ndarray, epsilon: float) -> np.ndarray:

@@ -7,14 +7,12 @@ import numpy as np
 from ...errors import PhysicsError
 from ...physics import Auxiliary
 from ...reference import ReferenceElement
-from ..auxiliary import AuxiliaryRows
 from ..base import Discretization, cell_fastest
 from ..congruence import Shapes, congruent_cells
-from ..dofmap import FieldSpace
+from ..dofmap import AuxiliaryRows, FieldSpace
 from ..strong_conditions import StrongConditions
 from ..transposition import DeviceLimits
-from .lines import check_lines
-from .specs import CondensedSpecs
+from .specs import CondensedSpecs, check_lines
 
 RATES = "u_t"  # behind the user's auxiliary fields: rates of the interior, where the physics has them
 MOST_CONDITIONS = 31  # bits of the mask that tells which natural conditions hold on a facet

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ...reference import facet_quadrature
-from .tensor_tables import tensor_tables
-from .warp_shape import WarpShape
+from .launch_shapes import WarpShape
+from .tensor_factors import tensor_tables
 
 
 def constant_terms(disc) -> dict[str, np.ndarray]:

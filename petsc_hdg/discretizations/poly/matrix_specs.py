@@ -6,11 +6,9 @@ import numpy as np
 
 from ...codegen import KernelSpec, Launch
 from ...codegen.preamble import CONSTANT_BYTES
-from ..legendre import num_basis
-from .arguments import FACETS, FACETS_BY_STEPS, VOLUME
-from .mma_shape import FEWEST_WARPS, TARGET, MmaShape, mma_shape
-from .specs import dependences
-from .team_shape import split_of, team_shape
+from .legendre import num_basis
+from .scheme import FACETS, FACETS_BY_STEPS, VOLUME, dependences
+from .team_shape import FEWEST_WARPS, TARGET, MmaShape, mma_shape, split_of, team_shape
 
 EMULATED = False  # whether devices without tensor cores do as if they had them: for tests
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.polynomial.legendre import legvander
 
 from ...threads import in_threads
-from ..legendre import exponents
+from .legendre import exponents
 from .outline import cell_points, facet_points, find_outline, joined, portions
 from .simplices import paper_numbers
 

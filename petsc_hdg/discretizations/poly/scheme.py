@@ -2,28 +2,64 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from petsc4py import PETSc
 
+from ...codegen import KernelSpec, Launch, signature
+from ...codegen.preamble import CONSTANT_BYTES
 from ...errors import OptionError, collectively
+from ...mesh.order import cells_of, extents
 from ...mesh.polytopal.agglomerate import agglomerate
 from ...mesh.polytopal.fewer_cells import fewer_cells
 from ...mesh.polytopes import Polytopes
-from ...reference import is_tensor
-from ..base import Discretization, check_one_degree
+from ...reference import ReferenceElement, is_tensor
+from ..base import Discretization, cell_fastest, check_one_degree
+from ..dofmap import DofMap
 from ..forwarded import forwarded
-from ..legendre import exponents, num_basis
-from ..sipg.checks import check_sipg, degrees_of
-from ..sipg.scheme import InteriorPenalty
+from ..primal import POINTWISE
+from ..sipg.arguments import AROUND
+from ..sipg.interleaved import unconstrained_dofmap
+from ..sipg.scheme import InteriorPenalty, check_sipg, degrees_of
+from .legendre import exponents, num_basis
 from .matrix import Blocks
-from .numbering import Numbering, create_section, find_numbering
 from .outline import Measures
 from .penalty import penalty_numbers
-from .specs import PolytopicSpecs
 
+_ITEMS = signature("""
+    const real *boxes; const int *sizes; int num_items; const int *items [item, 5]; const int *turns
+    int add: whether to add to what stands there; real *out: values of the matrix
+""")
+VOLUME = POINTWISE + _ITEMS + signature("const int *cells: base cells of all polytopes")
+FACETS = AROUND + _ITEMS + signature("const int *interfaces [interface, 5]; const int *facets")
+FACETS_BY_STEPS = FACETS + signature("const int4 *steps [step]; const int *step_first [interface + 1]")
+ACTION = AROUND + signature("""
+    const real *boxes; int num_items; const int *items [item, 5]; const int *cells; const int *facets
+    const int *of_cell; const int *begin; int n_unknowns: owned ones of the polytopes
+    const real *direction; const real *direction_tail; real *out
+""")
+TRANSFERS = ("poly_expand", "poly_restrict")
+MOST_UNROLLED = 64  # functions whose degrees are numbers in the program
+GPU_GROUP, CPU_GROUP = 64, 8  # work-items of a work-group
+POINTS_OF_LANE = {"nodes": 2, "action": 12}  # at least, where more work-items share a polytope
+CHUNK = 16  # functions whose sums are added up at once
 HIGHEST = 6  # degree of a polytope
+
+
+def dependences(physics) -> set[tuple[str, str]]:
+    """(f0 or f1, u or u_x): which function may depend on what; a rate counts as the value."""
+    hand = {"g0": ("f0", "u"), "g1": ("f0", "u_x"), "g2": ("f1", "u"), "g3": ("f1", "u_x")}
+    found = set()
+    for term in physics.terms.jacobian or physics.terms.residual:
+        if term.kind in hand:
+            found.add(hand[term.kind])
+            continue
+        inputs = term.program.inputs
+        found |= {(term.kind, "u")} if inputs & {"u", "u_t"} else set()
+        found |= {(term.kind, "u_x")} if "u_x" in inputs else set()
+    return found
 
 
 class CutPenalty(InteriorPenalty):
@@ -84,7 +120,7 @@ class CutPenalty(InteriorPenalty):
         return f"{self.options.poly_penalty_scale:g} · {words[self.options.poly_penalty]}, twice that on the boundary"
 
 
-class PolytopicDG(PolytopicSpecs, Discretization):
+class PolytopicDG(Discretization):
     """Numbering, boxes and (from PolytopicSpecs) kernel specs of the scheme `poly_gpu`. Making one is collective.
 
     The space is a subspace of the broken polynomials on the base cells, so that the scheme is interior penalty there
@@ -218,3 +254,184 @@ class PolytopicDG(PolytopicSpecs, Discretization):
     def cell_costs(self) -> np.ndarray:
         """As in Discretization: the square of the number of a polytope's functions, for each of its base cells."""
         return self.num_basis(self.degrees)[self.polytopes.of_cell].astype(float) ** 2
+
+    # Kernel specs ------------------------------------------------------------------------------------------------
+
+    def basis_macros(self) -> dict[str, int]:
+        """Sizes that poly_basis.clh needs."""
+        return {"DIM": self.dim, "NC": self.physics.num_components, "DEGREE": self.largest, "NP": len(self.exponents)}
+
+    def basis_tables(self) -> dict[str, np.ndarray]:
+        """Tables that poly_basis.clh needs."""
+        k = np.arange(self.largest + 1)
+        return {"EXPONENTS": self.exponents, "NORMS": np.sqrt(2.0 * k + 1)}
+
+    def nested_tables(self, degree: int) -> dict[str, np.ndarray]:
+        """Tables that poly_nested.clh needs for functions of a degree."""
+        norms, powers = self.basis_tables()["NORMS"], self.exponents[: num_basis(self.dim, degree, self.space)]
+        at = np.full((degree + 1,) * self.dim, -1, np.int32)
+        at[tuple(powers.T)] = np.arange(len(powers))
+        return {"FUNCTION_AT": at, "SCALES": norms[powers].prod(axis=1), "NORMS": norms}
+
+    def box_rows(self) -> np.ndarray:
+        """Centre and two over the width of each extended polytope's box [extended, 2, dim]."""
+        lower, upper = self.numbering.lower, self.numbering.upper
+        return np.stack([(lower + upper) / 2, 2 / (upper - lower)], axis=1)
+
+    def polytope_rows(self) -> np.ndarray:
+        """Polytope [stride] of each extended base cell."""
+        return cell_fastest(self.numbering.polytope_of[:, None], self.fine.stride)
+
+    def unroll(self, rows: int) -> str:
+        """Pragma of loops over so many functions. Loops stay loops on CPUs: registers gain nothing there, and programs
+        take twice as long to compile."""
+        if not self.fine.limits.is_gpu:
+            return '_Pragma("nounroll")'
+        return '_Pragma("unroll")' if rows <= MOST_UNROLLED else ""
+
+    def sum_macros(self, rows: int, points: float, of: str) -> dict[str, int | str]:
+        """Sizes that poly_sum.clh needs for so many functions, and points (`of` a POINTS_OF_LANE) of a polytope on
+        average."""
+        group, lanes = (GPU_GROUP, (8, 16, 32)) if self.fine.limits.is_gpu else (CPU_GROUP, (CPU_GROUP,))
+        fitting = [n for n in lanes if n == lanes[0] or POINTS_OF_LANE[of] * n <= points]
+        sizes = {"ROWS": rows, "LANES": fitting[-1], "GROUP": group, "CHUNK": min(rows, CHUNK)}
+        return {**sizes, "UNROLL": self.unroll(rows)}
+
+    def transfer_specs(self) -> dict[str, KernelSpec]:
+        """Specs of `poly_expand` and `poly_restrict`."""
+        fine = self.fine
+        nodes = fine.element.nodes[fine.tensor_order]
+        table = ReferenceElement(self.mesh.cell, 1).tabulate(nodes, 0)[0]
+        macros = {**self.basis_macros(), "NB": fine.num_nodes, "NNODES": table.shape[1]}
+        macros |= self.sum_macros(len(self.exponents), fine.num_nodes * self.cells_of_polytope, "nodes")
+        tables = {**self.basis_tables(), "NODE_GEO": table}
+        sources = ("poly_basis.clh", "poly_sum.clh", "poly_transfer.cl")
+        local = self._sum_bytes(macros)
+        return {
+            n: KernelSpec(n, sources, macros, tables, "", self.options.precision, macros["GROUP"], local)
+            for n in TRANSFERS
+        }
+
+    def action_spec(self, degree: int, facets: float) -> KernelSpec:
+        """Spec of `poly_action` for polytopes none of whose neighbours, nor themselves, have a higher degree; facets:
+        of a polytope on average."""
+        fine, rows = self.fine, num_basis(self.dim, degree, self.space)
+        tested = {test for test, _ in dependences(self.physics)}
+        points = fine.quadrature.num_points * self.cells_of_polytope + facets * fine.facet_rules[0][0].num_points
+        headers = "sipg_facet.clh poly_facet_sides.clh poly_nested.clh poly_volume_state.clh poly_sum.clh".split()
+        macros = {
+            **fine._macros(),
+            **fine.flux_macros,
+            **self.basis_macros(),
+            **self.sum_macros(rows, points, "action"),
+            "DEGREE": degree,
+            "NQ": fine.quadrature.num_points,
+            "TEST_VALUE": int("f0" in tested),
+            "TEST_GRADIENT": int("f1" in tested),
+        }
+        group, teams = macros["GROUP"], macros["GROUP"] // macros["LANES"]
+        local = self._sum_bytes(macros) + fine.real_bytes * teams * macros["NC"] * rows
+        sources, tables = fine._flux_sources(*headers, "poly_action.cl"), fine._cell_tables(fine.quadrature)
+        how = {"arguments": ACTION, "launch": Launch(teams, group * macros["NC"])}
+        how |= {"most": 0 if fine.limits.is_gpu else CONSTANT_BYTES, "constants": self.nested_tables(degree)}
+        return fine.kernel_spec("poly_action", sources, macros, {**fine._plain_tables, **tables}, group, local, **how)
+
+    @property
+    def cells_of_polytope(self) -> float:
+        """Base cells of a polytope on average."""
+        return self.mesh.num_cells / max(1, self.polytopes.count)
+
+    def _sum_bytes(self, macros) -> int:
+        """Local memory of the sums of poly_sum.clh."""
+        return self.fine.real_bytes * macros["CHUNK"] * (macros["GROUP"] + 1)
+
+
+@dataclass(frozen=True)
+class Numbering:
+    """Extended polytopes (owned, then ghosts) and where their unknowns stand.
+
+    polytope_of  [extended base cell] extended polytope
+    degrees      [extended polytope];  sizes [extended polytope] basis functions
+    lower, upper [extended polytope, dim] bounding boxes
+    first        [extended polytope + 1] compact number of the first unknown: owned ones, then ghosts
+    dofmap       DofMap;  block_size unknowns of every polytope, or 1
+    """
+
+    polytope_of: np.ndarray
+    degrees: np.ndarray
+    sizes: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    first: np.ndarray
+    dofmap: DofMap
+    block_size: int
+
+    @property
+    def num_extended(self) -> int:
+        return len(self.degrees)
+
+
+def find_numbering(disc) -> Numbering:
+    """The numbering of a PolytopicDG. Collective."""
+    polytopes, near, components = disc.polytopes, disc.fine.neighbours, disc.physics.num_components
+    of_cell, count = polytopes.of_cell, polytopes.count
+    theirs = near.extended(of_cell[:, None])[near.num_cells :, 0]
+    pairs = np.stack([near.ghost_rank, theirs], axis=1).reshape(-1, 2)
+    ghosts, cell, which = np.unique(pairs, axis=0, return_index=True, return_inverse=True)
+
+    lower, upper = _boxes(disc)
+    starts = np.concatenate([[0], np.cumsum(disc.num_basis(disc.degrees) * components)])
+    known = np.column_stack([lower, upper, disc.degrees, starts[:-1]]).astype(float)
+    known = np.concatenate([known, near.extended(known[of_cell])[near.num_cells :][cell]])
+    dim, degrees = disc.dim, known[:, -2].astype(np.int32)
+    sizes = disc.num_basis(degrees).astype(np.int32)
+    first = np.concatenate([[0], np.cumsum(sizes * components)])
+    return Numbering(
+        polytope_of=np.concatenate([of_cell, count + which.ravel()]).astype(np.int32),
+        degrees=degrees,
+        sizes=sizes,
+        lower=known[:, :dim],
+        upper=known[:, dim : 2 * dim],
+        first=first.astype(np.int32),
+        dofmap=_dofmap(disc, first, count, ghosts[:, 0], known[count:, -1].astype(np.int64)),
+        block_size=_block_size(disc.mesh.comm, sizes[:count] * components),
+    )
+
+
+def _boxes(disc) -> tuple[np.ndarray, np.ndarray]:
+    """Lower and upper corners [polytope, dim] of the bounding boxes, those around finer polytopes where there are."""
+    if disc.finer is None:
+        return disc.polytopes.boxes(disc.mesh)
+    within = cells_of(disc.finer.polytopes.parents(disc.polytopes), disc.polytopes.count)
+    finer, count = disc.finer.numbering, disc.finer.polytopes.count
+    return extents(np.stack([finer.lower[:count], finer.upper[:count]], axis=1), *within)
+
+
+def _dofmap(disc, first, count: int, ghost_rank, ghost_first) -> DofMap:
+    owned, sizes = int(first[count]), np.diff(first)[count:]
+    rank = np.repeat(ghost_rank, sizes)
+    index = np.repeat(ghost_first - (first[count:-1] - owned), sizes) + np.arange(first[-1] - owned)
+    none = np.zeros((0, 0), np.int32)  # unknowns belong to no base cell
+    return unconstrained_dofmap(disc.mesh.comm, owned, rank, index, none, 0)
+
+
+def create_section(disc) -> PETSc.Section:
+    """A section with a polytope's unknowns in the first of its cells, on all ranks that hold that cell. Collective."""
+    sizes = np.diff(disc.numbering.first)[: disc.polytopes.count]
+    start, cells = disc.polytopes.cells
+    begin, end = disc.mesh.dm.getChart()
+    sizes_of = np.zeros(end - begin, np.int32)
+    sizes_of[disc.mesh.topology.cells[cells[start[:-1]]] - begin] = sizes
+    sizes_of = disc.mesh.exchange.sum(sizes_of)
+    points = np.flatnonzero(sizes_of)
+    section = PETSc.Section().create(disc.mesh.dm.comm)
+    section.setChart(begin, end)
+    for point, size in zip((points + begin).tolist(), sizes_of[points].tolist(), strict=True):
+        section.setDof(point, size)
+    section.setUp()
+    return section
+
+
+def _block_size(comm, sizes: np.ndarray) -> int:
+    found = set().union(*comm.allgather(set(np.unique(sizes).tolist())))
+    return int(found.pop()) if len(found) == 1 else 1

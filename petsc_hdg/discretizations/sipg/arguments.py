@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ...codegen import signature
-from ..primal_arguments import POINTWISE
+from ..primal import POINTWISE
 
 BEHIND = signature("""
     const int *neighbour [NFACETS, stride]: cell behind each facet, -1: no term, -2 - k: boundary kind k

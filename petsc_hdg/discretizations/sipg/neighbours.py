@@ -1,19 +1,89 @@
-"""Neighbour behind each facet of each cell: a cell of this rank, a ghost of another, or a boundary condition."""
+"""Neighbour behind each facet of each cell: a cell of this rank, a ghost of another, or a boundary condition; the data
+that a facet's terms read of it.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import permutations as all_permutations
 
+import basix
 import numpy as np
 
 from ...device.halo_plan import HaloPlan
 from ...errors import PhysicsError, collectively
+from ...reference import cell_dim, facet_quadrature, is_tensor
 from ...threads import stable_order
-from .orientations import Orientations
 
 NOTHING = -1  # behind a facet without a term; the boundary kind k is -2 - k
 MOST_NATURAL = 31  # bits of the mask that tells which natural conditions hold on a facet
+ZERO = 1e-12  # below which a weight, or a function on a facet, is rounding
+
+
+@dataclass(frozen=True)
+class Orientations:
+    """Orientations of the facets of a cell shape.
+
+    Vertices of simplices ascend in an order of all, so their facets agree as they are: one orientation. An edge of a
+    quadrilateral has 2, a face of a hexahedron 8.
+    """
+
+    cell: str
+
+    @cached_property
+    def corners(self) -> np.ndarray:
+        """Corners [F, corner] of each facet: vertices of the cell in basix' order."""
+        return np.array(basix.topology(basix.CellType[self.cell])[cell_dim(self.cell) - 1])
+
+    @cached_property
+    def maps(self) -> np.ndarray:
+        """Corner of the neighbour's facet [orientation, corner] at each corner of the own one."""
+        count = self.corners.shape[1]
+        if not is_tensor(self.cell):
+            return np.arange(count)[None]
+        if count == 2:
+            return np.array([[0, 1], [1, 0]])
+        return np.array([m for m in all_permutations(range(4)) if m[0] ^ m[1] ^ m[2] ^ m[3] == 0 and m[0] ^ m[3] == 3])
+
+    @property
+    def count(self) -> int:
+        return len(self.maps)
+
+    def of_neighbours(self, vertices: np.ndarray, neighbour: np.ndarray, place: np.ndarray) -> np.ndarray:
+        """Orientation [cell, F] of each facet, 0 on the boundary.
+
+        vertices [extended cell, vertex] global numbers; neighbour, place [cell, F]: cell behind and its facet.
+        """
+        found = np.zeros(neighbour.shape, np.int32)
+        if self.count == 1:
+            return found
+        faces, count = neighbour.shape[1], self.corners.shape[1]
+        facets = vertices[:, self.corners].reshape(-1, count)
+        inside = np.flatnonzero(neighbour >= 0)
+        own = facets[inside]
+        other = facets[neighbour.ravel()[inside] * np.int64(faces) + place.ravel()[inside]]
+        first, second = (sum(k * (other[:, k] == own[:, corner]) for k in range(1, count)) for corner in (0, 1))
+        number = np.zeros((count, count), np.int32)
+        number[self.maps[:, 0], self.maps[:, 1]] = np.arange(self.count)
+        found.ravel()[inside] = number[first, second]
+        return found
+
+    def permutations(self, points: np.ndarray) -> np.ndarray:
+        """Point of the neighbour's facet [orientation, point] at each point [point, dim - 1] of the own one.
+
+        points: of the reference facet; each orientation takes their set to itself.
+        """
+        if self.count == 1:
+            return np.arange(len(points))[None]
+        dim = cell_dim(self.cell) - 1
+        corner = np.stack([np.arange(2**dim) >> d & 1 for d in range(dim)], axis=1).astype(float)
+        rows = []
+        for mapped in self.maps:
+            frame = corner[mapped[[1, 2][:dim]]] - corner[mapped[0]]
+            moved = corner[mapped[0]] + points @ frame
+            rows.append(np.argmin(np.abs(moved[:, None] - points[None]).sum(axis=2), axis=1))
+        return np.array(rows)
 
 
 @dataclass(frozen=True)
@@ -188,3 +258,72 @@ def _check_held(mesh, physics, rows: np.ndarray) -> None:
                 "inside the mesh; sipg_gpu and poly_gpu take data of all components there: give -fe_backend cg_gpu or "
                 "hdg_gpu, or cut the mesh there"
             )
+
+
+@dataclass(frozen=True)
+class FacetData:
+    """Functions of a cell that have a given one's values and normal derivatives on a facet, zero at most nodes.
+
+    Terms of interior penalty on the facet are the same for both, so that these numbers stand for the whole cell.
+
+    nodes    [F, sent] nodes of the cell where the stand-in for facet F is not zero
+    start    [F sent + 1], node, weight [entry]: its value at each as weights of the values at the cell's nodes
+    """
+
+    nodes: np.ndarray
+    start: np.ndarray
+    node: np.ndarray
+    weight: np.ndarray
+
+    @property
+    def sent(self) -> int:
+        return self.nodes.shape[1]
+
+
+def facet_data(cell: str, element, order: np.ndarray) -> FacetData | None:
+    """The stand-ins of a nodal element on each facet, None where they need all nodes.
+
+    order [node]: the element's number of each node of the cell's rows.
+    """
+    rules, normals = facet_quadrature(cell, 2 * element.degree)
+    found = []
+    for rule, normal in zip(rules, normals, strict=True):
+        table = element.tabulate(rule.points, 1)[:, :, order]
+        found.append(_on_facet(table[0], np.tensordot(normal, table[1:], 1)))
+    nodes = np.array([nodes for nodes, _ in found])
+    if nodes.shape[1] == element.num_basis:
+        return None
+    weights = np.concatenate([weights for _, weights in found])
+    rows, node = np.nonzero(weights)
+    start = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(weights)))])
+    return FacetData(nodes.astype(np.int32), start.astype(np.int32), node.astype(np.int32), weights[rows, node])
+
+
+def _on_facet(values: np.ndarray, slopes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes [sent] and weights [sent, node] from functions' values and normal derivatives [point, node] on a facet.
+
+    Values are given by the nodes on the facet; of the others, as many as normal derivatives have dimensions stand for
+    all, those with the largest derivatives first.
+    """
+    on = np.abs(values).max(axis=0) > ZERO
+    inside = np.flatnonzero(~on)
+    chosen = inside[_independent(slopes[:, inside])]
+    weights = np.zeros((int(on.sum()) + len(chosen), values.shape[1]))
+    weights[np.arange(on.sum()), np.flatnonzero(on)] = 1.0
+    weights[on.sum() :, inside] = np.linalg.lstsq(slopes[:, chosen], slopes[:, inside], rcond=None)[0]
+    weights[np.abs(weights) < ZERO] = 0.0
+    return np.concatenate([np.flatnonzero(on), chosen]), weights
+
+
+def _independent(columns: np.ndarray) -> list[int]:
+    """Numbers of columns of [row, column] that span them all: each the one that the ones before say least of."""
+    left, least, chosen = columns.copy(), None, []
+    while True:
+        sizes = np.linalg.norm(left, axis=0)
+        column = int(sizes.argmax())
+        least = 1e-9 * sizes[column] if least is None else least
+        if sizes[column] <= least:
+            return chosen
+        chosen.append(column)
+        direction = left[:, column] / sizes[column]
+        left -= np.outer(direction, direction @ left)

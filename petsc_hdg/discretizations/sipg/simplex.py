@@ -11,7 +11,7 @@ from ...reference import ReferenceElement, tabulate
 from ...value_checks import plural
 from .arguments import PASS
 from .interleaved import CHUNK
-from .node import PassShape
+from .tensor import PassShape
 
 POINTWISE = ("geometry.clh", "point.clh", "sipg_flux.clh", "sipg_simplex.clh", "sipg_simplex_point.clh")
 CELL_DEGREES = {2: 4, 3: 2}  # up to which one work-item of a GPU holds a straight cell of one field

@@ -18,6 +18,7 @@ _DIM = {"vertex": 0, "line": 1, "triangle": 2, "quad": 2, "tetra": 3, "hexahedro
 # meshio numbers quadrilaterals and hexahedra around, as VTK does; basix counts the first axis fastest.
 _TENSOR = {"quad": [0, 1, 3, 2], "hexahedron": [0, 1, 3, 2, 4, 5, 7, 6]}
 _TAGS = ("gmsh:physical", "medit:ref", "cell_tags", "flac3d:group", "avsucd:material")
+_PLANE = ("polygon", "triangle", "quad")
 
 
 def read(path: Path) -> CellList:
@@ -109,3 +110,39 @@ def named(found):
                 d = _DIM.get(found.cells[block].type, -1)
                 plain = str(tag) if key in _TAGS else f"{key}={tag}"
                 yield names.get((d, int(tag)), plain), block, np.flatnonzero(values == tag)
+
+
+def read_polygons(path: Path) -> tuple[int, list, np.ndarray, dict, dict]:
+    """Dimension, cells, points [point, dim], boundaries and regions, as `polygons` and `polyhedra` take them.
+
+    Raises MeshError.
+    """
+    if not path.is_file():
+        raise MeshError(f"Mesh file {path} does not exist as a file; give the path of a mesh file.")
+    found = load(path)
+    kinds = sorted({block.type for block in found.cells if len(block.data)})
+    solid = [kind for kind in kinds if kind.startswith("polyhedron")]
+    wanted = solid or [kind for kind in kinds if kind in _PLANE]
+    others = [kind for kind in kinds if kind not in (*wanted, "line", "vertex")]
+    if others or not wanted:
+        raise MeshError(
+            f"Mesh file {path} has cells of type {', '.join(others or kinds) or 'none'}; polygons (with triangles and "
+            "quads), or polyhedra alone, are accepted."
+        )
+    dim = 3 if solid else 2
+    if solid:  # meshio orders the data of polyhedra by their number of vertices, whatever the order of the blocks
+        found.cells.sort(key=lambda block: int(block.type.removeprefix("polyhedron")))
+    offset = np.cumsum([0, *(len(block.data) * (block.type in wanted) for block in found.cells)])
+    boundaries, regions = defaultdict(list), defaultdict(list)
+    for name, block, rows in named(found):
+        if found.cells[block].type in wanted:
+            regions[name].append(offset[block] + rows)
+        elif found.cells[block].type == "line" and dim == 2:
+            boundaries[name].append(found.cells[block].data[rows])
+    return (
+        dim,
+        [cell for block in found.cells if block.type in wanted for cell in block.data],
+        flat(np.asarray(found.points, float), dim, path),
+        {name: np.concatenate(parts) for name, parts in boundaries.items()},
+        {name: np.concatenate(parts) for name, parts in regions.items()},
+    )

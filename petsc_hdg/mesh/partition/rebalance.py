@@ -10,11 +10,9 @@ from petsc4py import PETSc
 from ...errors import MeshError, collectively
 from ...petsc.c_library import reason, set_section
 from ...stages import stage
-from ..array_checks import cell_costs
-from ..mesh_checks import require_mesh
+from ..mesh_checks import cell_costs, require_mesh
 from ..whole_mesh import WholeMesh
-from .deal import by_metis
-from .distribute import clone_of, overlap_of, partitioned, redistributed
+from .distribute import by_metis, clone_of, overlap_of, partitioned, redistributed
 from .metis import balanced_parts, whole_weights
 
 

@@ -11,10 +11,9 @@ import numpy as np
 from ...errors import MeshError, collectively, warn_user
 from ...stages import stage
 from ...value_checks import array, plural, shown
-from ..array_checks import cell_costs, evaluated, numbers
 from ..graph import Graph
 from ..labels import stratum_points
-from ..mesh_checks import require_mesh
+from ..mesh_checks import cell_costs, evaluated, numbers, require_mesh
 from ..partition.distribute import redistributed
 from ..partition.metis import FEW, connected_parts, metis, shared_out
 from ..polytopes import Polytopes

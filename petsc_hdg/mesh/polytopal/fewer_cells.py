@@ -11,8 +11,8 @@ from ...stages import stage
 from ..labels import EXTERIOR
 from ..mesh_checks import require_mesh
 from . import plane
-from .polygon_list import PolygonList
 from .polygons import Divided, made_mesh
+from .polytope_lists import PolygonList
 
 STRAIGHT = 1e-10  # sine of an angle that is taken for straight
 

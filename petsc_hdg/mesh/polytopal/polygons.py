@@ -11,14 +11,12 @@ from ...stages import stage
 from ...value_checks import path as given_path
 from ...value_checks import reals
 from .. import create
-from ..array_checks import named
 from ..cell_list import CellList
-from ..files.polygon_file import read
+from ..files.meshio_file import read_polygons
 from ..mesh import Mesh
-from ..mesh_checks import place
+from ..mesh_checks import named, place
 from .agglomerate import agglomerate
-from .polygon_list import PolygonList
-from .polyhedron_list import PolyhedronList
+from .polytope_lists import PolygonList, PolyhedronList
 
 
 @stage("mesh")
@@ -116,7 +114,7 @@ def polygons_from_file(path, degrees=None, comm=None, prefix: str = "") -> Mesh:
     """
 
     def divided() -> Divided:
-        dim, *found = read(given_path("A file of polytopes", path, MeshError))
+        dim, *found = read_polygons(given_path("A file of polytopes", path, MeshError))
         return (_triangles if dim == 2 else _tetrahedra)(*found)
 
     return made_mesh(divided, degrees, place(comm, prefix), prefix)

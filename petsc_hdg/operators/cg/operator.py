@@ -1,18 +1,24 @@
-"""The CG operator on a device: residual, Jacobian action, diagonal and matrices on buffers of owned values."""
+"""The CG operator on a device: residual, Jacobian action, diagonal and matrices on buffers of owned values.
+
+First-order elements have residual and action patch by patch.
+"""
 
 from __future__ import annotations
 
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
 from ...device import Kernel, kernels_of
+from ...device.platforms import opencl
+from ...discretizations.dofmap import entity_points
 from ..check import fastest_on_ones
-from ..overlap import OUTER, in_parts
+from ..overlap import FIRST, LAST, OUTER, in_parts, part_range
 from ..primal import PrimalOperator
 from ..vectors import TailedVector
-from .flux import ConsistentFlux
-from .patch import PatchOperator
+
+GIVEN_BY = -1  # condition of facets whose flux is f1·n
 
 
 class CGOperator(PrimalOperator):
@@ -178,3 +184,174 @@ class CGOperator(PrimalOperator):
         if part in (None, OUTER):
             self.run_facets(f"cg_facet_{what}", self._element, **where)
         self.assemble(self._element, out, part)
+
+
+class ConsistentFlux:
+    """Fluxes of a CGOperator through named boundaries: what the rows of the residual at essential nodes say of f1·n.
+    Making one is collective. Raises MeshError.
+
+    A test function that is 1 makes ∫ f0 out of the residual's volume terms. The rows of free nodes vanish at a
+    solution; those of essential nodes are ∫ φ f1·n by the scheme itself, and with what natural conditions give they
+    balance the sources to rounding (Hughes et al., J. Comput. Phys. 163, 2000). Facets have their own ∫ φ f1·n, and all
+    facets around a node where it is essential equal shares of what is left: names that meet at a node share it so.
+
+    From the side of a region the same is done with its cells alone. Its facets that have a cell of the mesh behind them
+    take part in all components, whatever conditions they have.
+
+    kernel: of the discretization's `flux_spec`.   side: name of the region that sees the facets; None: the whole mesh.
+    """
+
+    def __init__(self, operator, kernel: Kernel, side: str | None = None):
+        self.operator, self._kernel, self._side = operator, kernel, side
+        self.disc = disc = operator.discretization
+        mesh = disc.mesh
+        self._inside = np.ones(mesh.num_cells, bool) if side is None else mesh.cell_mask(side)
+        facets, mine = mesh.topology.entity[mesh.dim - 1][: mesh.num_cells], self._inside[:, None]
+        seen = mesh.exchange_facets(np.bincount(facets[self._inside].ravel(), minlength=mesh.num_facets))
+        border = mine & (seen == 1)[facets] & ~mesh.exterior[facets]  # between the region and others
+        essential = self._of_sides(disc.constrained_components[0])  # both sides of interior ones
+        self._open = mine[..., None] & essential | border[..., None]  # [cell, facet of the cell, component]: f1·n
+        natural = disc.natural_facets
+        natural = natural[:, self._inside[natural[0]] & ~border[natural[0], natural[1]]]
+        cells, local = np.nonzero(self._open.any(axis=2))
+        found = np.stack([cells, local, np.full_like(cells, GIVEN_BY)]).astype(np.int32)
+        self._cells, self._local, self._condition = np.concatenate([found, natural], axis=1)
+        self._around = [mesh.facets_around(self._open[..., c]) for c in range(disc.physics.num_components)]
+
+    def __call__(self, label: str, u, t: float) -> np.ndarray:
+        """The flux through the facets of a named boundary [component]. Collective. Raises MeshError."""
+        disc, mesh = self.disc, self.disc.mesh
+        there = np.zeros(self._open.shape[:2], bool)
+        there[mesh.boundary_facets(label, self._side is not None, self._side)] = True
+        state, rest = self.operator.current.use(u), self.operator.rest
+        self.operator.update_essential(state, t), self.operator.update_essential(rest, t)
+        rows = self._facet_rows(state, rest, t)  # [facet, dof]
+        through = rows[there[self._cells, self._local]].sum(axis=0)
+        if not disc.physics.uses_time_derivative:
+            through = through + self._left_over(there, rows, state, rest, t)
+        total = np.bincount(disc.dof_components, weights=through, minlength=disc.physics.num_components)
+        return mesh.comm.allreduce(total)
+
+    def _left_over(self, there: np.ndarray, rows: np.ndarray, state, rest, t: float) -> np.ndarray:
+        """Rests of the rows at nodes of facets with f1·n beside these: the share of sides [cell, facet of the cell],
+        from this rank's cells [dof]. Collective."""
+        operator, disc = self.operator, self.disc
+        operator.run_cells("cg_residual", operator._element, state=state, rate=rest, t=t)
+        size = disc.num_dofs * disc.stride
+        volumes = disc.of_cells(operator.arrays.to_host(operator._element, size, name="fluxes").astype(float))
+        volumes[~self._inside] = 0.0
+        np.subtract.at(volumes, self._cells, rows)
+        return np.einsum("cd,cd->d", self._shares(there), volumes)
+
+    def _facet_rows(self, state, rest, t: float) -> np.ndarray:
+        """∫ φ j of each facet and each function of its cell [facet, dof]: j is f1·n, or what is given."""
+        flags = self._open[self._cells, self._local]
+        facets = np.column_stack([self._cells, self._local, self._condition, flags])
+        return self.operator.over_facets(self._kernel, facets, self.disc.num_dofs, state, rest, t=t).T
+
+    def _of_sides(self, on_points: np.ndarray) -> np.ndarray:
+        """Values of points [point, …] by sides of this rank's cells [cell, facet of the cell, …]."""
+        return on_points[entity_points(self.disc.mesh, self.disc.dim - 1)]
+
+    def _shares(self, there: np.ndarray) -> np.ndarray:
+        """Part [cell, dof] of the node of each function that some sides [cell, facet of the cell] have. Collective."""
+        disc = self.disc
+        shares, everything = np.zeros((disc.mesh.num_cells, disc.num_dofs)), slice(None)
+        for space in disc.spaces:
+            for c in range(space.components):
+                component = space.first_component + c
+                mine = disc.mesh.facets_around(there & self._open[..., component])
+                part = mine / np.maximum(self._around[component], 1)
+                for basis, points in disc.basis_points(space, everything):
+                    shares[:, space.first_dof + basis * space.components + c] = part[points]
+        return shares
+
+
+class PatchOperator:
+    """The patches of a CGOperator on its device, and the kernels that run on them."""
+
+    def __init__(self, operator):
+        self.operator = operator
+        disc, arrays = operator.discretization, operator.arrays
+        patches = disc.patches
+        self.count, self.num_rows = patches.count, len(patches.rows)
+        self.border_values = patches.num_border * disc.physics.num_components
+        sizes = ("places", "clusters", "num_rounds", "most_places", "most_words", "most_slots")
+        counts = (len(patches.place_node), len(patches.members), patches.rounds.shape[2], *patches.local)
+        self._arguments = dict(zip(sizes, counts, strict=True))
+        tables = {
+            "heads": patches.heads,
+            "rounds": patches.rounds,
+            "place_dofs": patches.place_dofs.T,
+            "place_x": disc.mesh.geometry.nodes[patches.place_node].T,
+            "words": patches.words.view(np.int32),
+        }
+        self._arguments |= {name: arrays.to_device(table, "patches") for name, table in tables.items()}
+        rows = (patches.rows, patches.row_start, patches.row_entry)
+        self._first_ghost = int(np.searchsorted(patches.rows, operator.dofmap.num_owned))
+        self._rows = [arrays.to_device(table, "patches") for table in rows]
+        facets = disc.num_dofs * disc.facet_stride if disc.num_facets else 0
+        self._local: dict = {}
+        self._aux = arrays.zeros(max(1, disc.auxiliary.num_rows * patches.members.size))
+        self.load_auxiliary()
+        self.border = arrays.empty(self.border_values + facets)
+
+    def load_auxiliary(self) -> None:
+        """Take the operator's rows of auxiliary data [row, stride], in the order of the clusters' cells and corners."""
+        disc, rows = self.operator.discretization, self.operator.aux_rows
+        starts, members = disc.auxiliary.starts, disc.patches.members.T
+        parts = []
+        for start, end in pairwise(starts):
+            order = start if end - start == 1 else start + self._corner_rows
+            parts.append(np.where(members >= 0, rows[order, members], 0.0).reshape(end - start, -1))
+        if parts:
+            values = np.ascontiguousarray(np.concatenate(parts), dtype=self.operator.arrays.real)
+            self.operator.arrays.upload(self._aux, values, "auxiliary")
+
+    @cached_property
+    def _corner_rows(self) -> np.ndarray:
+        disc = self.operator.discretization
+        return disc.patches.corner_rows(disc.mesh.geometry.cell_nodes[: disc.mesh.num_cells], disc.dim - 1)
+
+    @cached_property
+    def kernels(self) -> dict[str, Kernel]:
+        """`cg_patch_residual`, `cg_patch_action` and `assemble_rows`."""
+        disc, device = self.operator.discretization, self.operator.device
+        shapes = disc.patch_shapes().items()
+        found = {name: fastest_on_ones(self.operator, specs, self._launch) for name, specs in shapes}
+        return found | {"assemble_rows": Kernel(disc.assemble_spec("assemble_rows"), device)}
+
+    def _launch(self, kernel: Kernel, out, part: int | None = None, **where) -> None:
+        first, last = self._patches(part) if self._arguments["places"] else (0, 0)
+        size = kernel.spec.local_bytes
+        local = self._local.setdefault(size, opencl().LocalMemory(size))  # the same object, which need not be set anew
+        mine = {**self._arguments, "owned": out, "border": self.border, "patch_aux": self._aux, "local_": local}
+        cells = self.operator.discretization.mesh.num_cells
+        kernel.of_part(part).launch(last, self.operator.arguments(kernel, cells, **where, **mine), first=first)
+
+    def _patches(self, part: int | None) -> tuple[int, int]:
+        """First and last patch of a part, see overlap.py."""
+        disc, cells = self.operator.discretization, self.operator.discretization.patches.cells
+        ends = part_range(part, disc.mesh.num_inner, self.count * cells, cells, self.operator.device)
+        return ends[0] // cells, ends[1] // cells
+
+    def sum(self, what: str, out, part: int | None = None, **where) -> None:
+        """out, and the operator's ghost sums: this rank's cells and facets, their `residual` or `action`."""
+        operator = self.operator
+        self._launch(self.kernels[f"cg_patch_{what}"], out, part, **where)
+        if part in (None, OUTER):
+            operator.run_facets(f"cg_facet_{what}", self.border, first=self.border_values, **where)
+        self._sum_border(out, part)
+
+    def _sum_border(self, out, part: int | None) -> None:
+        """Rows that patches leave: those of ghosts in OUTER, others once all patches are done."""
+        operator, kernel = self.operator, self.kernels["assemble_rows"]
+        group = kernel.spec.local_size
+        first, last = {
+            None: (0, self.num_rows),
+            FIRST: (0, 0),
+            OUTER: (self._first_ghost // group * group, self.num_rows),
+            LAST: (0, self._first_ghost),
+        }[part]
+        rows = (last, operator.dofmap.num_owned, *self._rows)
+        kernel.of_part(part)(last, *rows, self.border, out, operator.ghost_sums, first=first)

@@ -7,8 +7,7 @@ from petsc4py import PETSc
 from ...errors import SolveError
 from ...petsc.lifetimes import Context
 from ...value_checks import plural
-from ..advice import advice
-from ..callbacks import INEXACT, Callbacks
+from ..callbacks import INEXACT, Callbacks, advice
 from ..matfree import JacobianContext
 
 SAME = 1e-8  # of the residual, by which what is to be solved may differ from it

@@ -1,15 +1,181 @@
-"""Condensed schemes in time: the interior of cells is part of the state, and eliminated in each linear solve."""
+"""Condensed schemes in time: the interior of cells is part of the state, and eliminated in each linear solve.
+
+Nonlinear schemes in one step have the same: trace and interior as one state, its residual, and Newton's step.
+"""
 
 from __future__ import annotations
+
+from contextlib import contextmanager
+from functools import cached_property
 
 import numpy as np
 
 from ... import stages
-from .cell_states import CellStates
+from ...codegen import KernelSpec
+from ...device import Kernel, kernels_of
+from ...discretizations.base import padded
+from ...errors import collectively
+from ..check import judge, random_values, waiting
+from .check import check_condensed, check_products
 from .operator import CondensedOperator
-from .state_products import StateProducts
 
+KERNELS = ("cells_spread", "cells_collect")
 CHECK_SHIFT = 1.3  # before the first linearization, so that kernels are checked with one
+
+
+class StateProducts:
+    """[A C; B G] at the state of the last linearization, or its transpose, from the same text at each point.
+
+    A right-hand side (r, s) has the solution (v, w) with
+        K w = s - B A⁻¹ r,    v = A⁻¹ (r - C w),    K = G - B A⁻¹ C,
+    and with the transpose the same of [Aᵀ Bᵀ; Cᵀ Gᵀ], whose condensed matrix is Kᵀ. Vectors: [owned trace | cell, dof].
+
+    operator: CondensedInTime.   kernels: `condense_product` and `condense_given`, by name and by whether transposed.
+    """
+
+    def __init__(self, operator):
+        self.op, self.disc, self.arrays = operator, operator.discretization, operator.arrays
+        size = max(1, self.disc.num_eliminated * max(1, self.disc.stride))
+        self._interior, self._given = (self.arrays.zeros(size) for _ in range(2))
+        self._scratch = None
+        self.kernels: dict[tuple[str, bool], Kernel] = {}
+
+    def compile(self, transposed: bool) -> None:
+        """Compile, and check at first use on a device. Collective."""
+        if ("condense_given", transposed) in self.kernels:
+            return
+        for name in ("condense_product", "condense_given"):
+            self.kernels[name, transposed] = Kernel(self.disc.product_spec(name, transposed), self.op.device)
+        if self.disc.options.check_kernels:
+            with collectively(self.disc.mesh.comm):
+                check_products(self, transposed)
+
+    # Kernels ---------------------------------------------------------------------------------------------
+
+    def launch_product(self, transposed: bool, cells: tuple[int, int], state, vector, residual, inner) -> None:
+        """Element vectors of a product. Not collective.
+
+        cells: the first, and how many.   state: what `linearized` gives.   vector: TailedVector, interior.
+        """
+        trace, interior = vector
+        given = {"w_interior": interior, "w_owned": trace.owned, "w_tail": trace.tail}
+        kernel = self.kernels["condense_product", transposed]
+        self.op.local.launch(kernel, cells, *state, **given, residual=residual, inner=inner)
+
+    def launch_given(self, transposed: bool, cells: tuple[int, int], state, given, residual, solution) -> None:
+        """A⁻¹ r, and -B A⁻¹ r as element vectors of the trace. Not collective."""
+        name, local = "condense_given", self.op.local
+        entries = self.disc.shape_of(name).scratch_entries
+        if entries and self._scratch is None:
+            self._scratch = self.arrays.empty(entries * padded(local.tile_cells))
+        given = {"scratch": self._scratch, "given": given, "residual": residual, "solution": solution}
+        local.launch(self.kernels[name, transposed], cells, *state, **given)
+
+    def _multiply(self, trace, transposed: bool) -> None:
+        """Element vectors of the product with a trace [owned] and the interior that `_interior` holds. Collective."""
+        op, cells = self.op, (0, self.disc.mesh.num_cells)
+        vector = op.direction.use(trace), self._interior
+        self.launch_product(transposed, cells, op.linearized(), vector, op.local.residual, op.local.inner)
+
+    def _solve_cells(self, transposed: bool) -> None:
+        """A⁻¹ of `_given` in the solution of the local stage, and -B A⁻¹ of it in its residual. Collective."""
+        state, local = self.op.linearized(), self.op.local
+        self.op.forget_elimination()
+        for first, count in local.tiles():
+            self.launch_given(transposed, (first, count), state, self._given, local.residual, local.solution)
+
+    # What the matrix and its solver use ------------------------------------------------------------------
+
+    def multiply(self, x, out, transposed: bool) -> None:
+        """out = J x, or Jᵀ x. Collective."""
+        self.compile(transposed)
+        states = self.op.states
+        states.spread(x, states.interior, self._interior)
+        self._multiply(x, transposed)
+        self.op._sum_residual(out)
+        states.collect(self.op.local.inner, out)
+
+    def eliminate(self, b, out, transposed: bool) -> None:
+        """out [owned] = s - B A⁻¹ r of b. Collective."""
+        self.compile(transposed)
+        op, count = self.op, self.op.dofmap.num_owned
+        op.states.spread(b, op.states.interior, self._given)
+        self._solve_cells(transposed)
+        op._sum_residual(out)
+        op._add_to(count, count, b, out)
+
+    def recover(self, b, w, out, transposed: bool) -> None:
+        """out = the solution (v, w), from b and w [owned]. Collective."""
+        op, states = self.op, self.op.states
+        self.arrays.fill(self._interior, 0)
+        self._multiply(w, transposed)
+        states.spread(b, states.interior, self._given)
+        states.collect(self._given, out, op.local.inner)
+        states.spread(out, states.interior, self._given)
+        self._solve_cells(transposed)
+        states.collect(op.local.solution, out)
+        self.arrays.copy(w, out, op.dofmap.num_owned)
+
+
+class CellStates:
+    """Copies between the cells' part of a vector and arrays [row, stride] of an operator.
+
+    interior, rates: rows [dof] of a cell's degrees of freedom in the array of the interior, in that of auxiliary data.
+    """
+
+    def __init__(self, operator):
+        self.op, self.arrays, self.device = operator, operator.arrays, operator.device
+        self.discretization = disc = operator.discretization
+        self.count, self.num_dofs = disc.mesh.num_cells, disc.num_eliminated
+        dofs = np.arange(self.num_dofs)
+        function, component = dofs // disc.components, dofs % disc.components
+        first = disc.auxiliary.starts[disc.physics.num_auxiliary]
+        self.interior = self.arrays.to_device(dofs, "states")
+        self.rates = self.arrays.to_device(first + component * disc.num_interior + function, "states")
+
+    @cached_property
+    def kernels(self) -> dict[str, Kernel]:
+        """`cells_spread` and `cells_collect`."""
+        precision = self.arrays.precision
+        return {n: Kernel(KernelSpec(n, ("cells_state.cl",), precision=precision), self.device) for n in KERNELS}
+
+    @property
+    def size(self) -> int:
+        """Values of this rank's cells in a vector."""
+        return self.count * self.num_dofs
+
+    def spread(self, vector, rows, array) -> None:
+        """array = the cells' part of a vector, 0 for None."""
+        self._launch("cells_spread", rows, vector, array)
+
+    def collect(self, array, vector, other=None) -> None:
+        """The cells' part of a vector = array of the interior, less another one."""
+        self._launch("cells_collect", self.interior, array, other, vector)
+
+    def _launch(self, name: str, *arguments) -> None:
+        disc = self.discretization
+        shape = (self.size, self.count, self.num_dofs, self.op.dofmap.num_owned, disc.stride)
+        self.kernels[name](self.size, *shape, *arguments)
+
+    def check(self) -> None:
+        """Compare kernels with numpy at their first use on a device. Not collective. Raises DeviceError."""
+        names, stride, owned = waiting(self, KERNELS), self.discretization.stride, self.op.dofmap.num_owned
+        if not names or not self.size:
+            return
+        given, array = random_values(3, owned + self.size), self.arrays.zeros(self.num_dofs * stride)
+        self.spread(self.arrays.to_device(given, "kernel check"), self.interior, array)
+        found = self.arrays.to_host(array, (self.num_dofs, stride), name="kernel check")[:, : self.count]
+        expected = given[owned:].reshape(self.count, self.num_dofs)
+        judge(self.kernels["cells_spread"], found, expected.T, self.arrays.precision)
+        vector, half = self.arrays.zeros(owned + self.size), self.arrays.zeros(self.num_dofs * stride)
+        self.spread(self.arrays.to_device(given / 2, "kernel check"), self.interior, half)
+        self.collect(array, vector, half)
+        found = self.arrays.to_host(vector, owned + self.size, name="kernel check")[owned:]
+        judge(self.kernels["cells_collect"], found, given[owned:] / 2, self.arrays.precision)
+
+    def all_kernels(self) -> dict[str, Kernel]:
+        """Every kernel of its own."""
+        return dict(self.kernels)
 
 
 class CondensedInTime(CondensedOperator):
@@ -172,3 +338,101 @@ class CondensedInTime(CondensedOperator):
         self.states.spread(x, self.states.interior, self.interior)
         self.local._stabilize(self.trace(x, t), self.interior, t)
         return self.interior
+
+
+class JointState:
+    """The trace û, which the caller has, and the interior u of all cells beside it, here on the host.
+
+    With the residual (r, s) of interior and trace and the matrix [A C; B G] at (u, û), a step (v, w) solves
+        K w = s - B A⁻¹ r,    v = A⁻¹ (r - C w),    K = G - B A⁻¹ C,
+    and leads to (u - v, û - w). No local problem is solved, so none need have a solution at the traces on the way.
+
+    operator: CondensedOperator of a nonlinear physics.   interior [dof, cell].
+    """
+
+    def __init__(self, operator):
+        self.op, self.disc, self.arrays = operator, operator.discretization, operator.arrays
+        local, spec = operator.local, self.disc.condense_spec("condense_residual")
+        local.kernels.update(kernels_of({"condense_residual": spec}, operator.device))
+        if self.disc.options.check_kernels:
+            with collectively(self.disc.mesh.comm):
+                check_condensed(operator)
+        self._recover = Kernel(self.disc.recover_spec(), operator.device)
+        self._target = self.arrays.zeros(max(1, self.disc.num_eliminated * self.disc.stride))
+        self.interior = read_interior(operator, operator.interior)
+
+    def residual(self, x, interior: np.ndarray, out, t: float = 0.0) -> float:
+        """out = the trace's part of the residual at (x, interior); gives the sum of squares of this rank's other part.
+
+        Collective.
+        """
+        op = self.op
+        write_interior(op, interior)
+        op.local.sum(op.trace(x, t), op.interior, t)
+        op._sum_residual(out)
+        return float(np.sum(np.square(read_interior(op, op.local.inner))))
+
+    @contextmanager
+    def held(self):
+        """In the block `linearize` of the operator condenses at `interior`."""
+        write_interior(self.op, self.interior)
+        self.op.holds_interior = True
+        try:
+            yield
+        finally:
+            self.op.holds_interior = False
+
+    def condensed(self, out) -> None:
+        """out = s - B A⁻¹ r of the last `linearize`. Collective."""
+        self.op._sum_residual(out)
+
+    def target(self, minus_w, t: float = 0.0) -> np.ndarray:
+        """u - v [dof, cell] of the last `linearize` for the trace's part of a step, negative. Collective."""
+        op, disc, local = self.op, self.disc, self.op.local
+        op.direction.use(minus_w)
+        matrices = self.arrays.empty(local.recovery_reals * padded(min(local.tile_cells, disc.mesh.num_cells)))
+
+        def recover(_, first: int, count: int, batch: int) -> None:
+            self._recover(
+                disc.num_eliminated * count, count, first, disc.stride, op.dofmap.num_owned, op._dofs,
+                op.direction.owned, op.direction.tail, batch, matrices, local.solution, self._target,
+            )  # fmt: skip
+
+        local.condense(op.state, op.interior, t, recover, matrices)
+        local.release()
+        return read_interior(self.op, self._target)
+
+
+def read_interior(operator, buffer) -> np.ndarray:
+    """Values [dof, cell] of this rank's cells in a buffer [dof, stride]."""
+    disc = operator.discretization
+    found = operator.arrays.to_host(buffer, (disc.num_eliminated, disc.stride), name="interior")
+    return found[:, : disc.mesh.num_cells].astype(float)
+
+
+def write_interior(operator, interior: np.ndarray) -> None:
+    """Let local problems begin at an interior [dof, cell]."""
+    disc, arrays = operator.discretization, operator.arrays
+    values = np.zeros((disc.num_eliminated, disc.stride), arrays.real)
+    values[:, : disc.mesh.num_cells] = interior
+    operator.begin_at_interior()
+    if values.size:
+        arrays.upload(operator.interior, values, "interior")
+
+
+def kept_interior(operator):
+    """A copy of the interior in a buffer of its own, for `restore_interior` and `read_interior`."""
+    arrays, count = operator.arrays, _size(operator)
+    kept = arrays.empty(max(1, count))
+    arrays.copy(operator.interior, kept, count)
+    return kept
+
+
+def restore_interior(operator, kept) -> None:
+    """Let local problems begin at an interior that was kept."""
+    operator.begin_at_interior()
+    operator.arrays.copy(kept, operator.interior, _size(operator))
+
+
+def _size(operator) -> int:
+    return operator.discretization.num_eliminated * operator.discretization.stride

@@ -11,7 +11,7 @@ from ... import stages
 from ...device import Kernel, kernels_of
 from ...discretizations.base import padded
 from ...value_checks import plural
-from ..sums import Sums
+from ..vectors import Sums
 from .local_classes import LocalClasses, most_classes
 
 SHARE = 0.5  # of the device's memory that one tile may take

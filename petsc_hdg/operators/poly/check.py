@@ -7,7 +7,7 @@ from contextlib import nullcontext
 import numpy as np
 
 from ...discretizations.dofmap import element_nodes
-from ...discretizations.legendre import tabulate
+from ...discretizations.poly.legendre import tabulate
 from ..check import compare, fetched, random_values, sampled
 from ..sipg.check import check_sipg
 

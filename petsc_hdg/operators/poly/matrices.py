@@ -8,7 +8,6 @@ import numpy as np
 
 from ...codegen import KernelSpec
 from ...device import Kernel
-from ...discretizations.poly.arguments import FACETS_BY_STEPS
 from ...discretizations.poly.matrix import Blocks, Items, Layout
 from ...discretizations.poly.matrix_specs import (
     MatrixSpecs,
@@ -18,6 +17,7 @@ from ...discretizations.poly.matrix_specs import (
     split_rows,
     volume_laps,
 )
+from ...discretizations.poly.scheme import FACETS_BY_STEPS
 
 
 class PolytopicMatrices:

@@ -24,7 +24,7 @@ def check_sipg(operator) -> None:
         "sipg_action": lambda s: _check_pass(s, "action", s.direction),
         "sipg_facet_residual": lambda s: s.vectors_by("sipg_facet_residual", s.facets, s.state),
         "sipg_facet_action": lambda s: s.vectors_by("sipg_facet_action", s.facets, s.direction),
-        "sipg_facet_block": _check_block,
+        "sipg_facet_matrix": _check_block,
         "sipg_diagonal": _check_diagonal,
         "sipg_facet_coupling": _check_coupling,
     }
@@ -87,7 +87,7 @@ def _check_least(s: Sample):
 def _check_block(s: Sample):
     n = s.disc.num_dofs
     expected = [s.facets(c, direction) for c, direction in zip(s.cells, s.own, strict=True)]
-    return s.products(s.run("sipg_facet_block", n, n)), np.array(expected)
+    return s.products(s.run("sipg_facet_matrix", n, n)), np.array(expected)
 
 
 def _check_diagonal(s: Sample):

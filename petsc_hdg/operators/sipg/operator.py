@@ -5,17 +5,18 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
+from mpi4py.MPI import MAX, MIN
 
+from ...codegen import KernelSpec
 from ...device import Kernel, kernels_of
-from ...discretizations.base import no_effect
-from ...discretizations.sipg.facet_data import facet_data
+from ...device.halo import Halo
+from ...discretizations.base import cell_fastest, no_effect
+from ...discretizations.sipg.interleaved import Interleaved
+from ...discretizations.sipg.neighbours import FacetData, facet_data
 from ...errors import OptionError
+from ..facet_numbers import FacetNumbers
 from ..primal import PrimalOperator
-from .affine import AffinePass
-from .affine_simplex import AffineSimplexPass
-from .facet_halo import FacetHalo
-from .fused_pass import FusedPass
-from .penalty import SIPGPenalty
+from .passes import AffinePass, AffineSimplexPass, FusedPass
 
 
 class SIPGOperator(PrimalOperator):
@@ -100,10 +101,10 @@ class SIPGOperator(PrimalOperator):
 
     @cached_property
     def matrix_kernels(self) -> dict[str, Kernel]:
-        """`sipg_facet_coupling`, and where products do not give blocks `cg_matrix` and `sipg_facet_block`."""
+        """`sipg_facet_coupling`, and where products do not give blocks `cg_matrix` and `sipg_facet_matrix`."""
         plain, names = self.discretization.plain_specs(), ["sipg_facet_coupling"]
         if not self.blocks_by_products:
-            plain, names = plain | self.discretization.matrix_specs(), ["cg_matrix", "sipg_facet_block", *names]
+            plain, names = plain | self.discretization.matrix_specs(), ["cg_matrix", "sipg_facet_matrix", *names]
         return kernels_of({name: plain[name] for name in names}, self.device)
 
     @property
@@ -242,7 +243,7 @@ class SIPGOperator(PrimalOperator):
         blocks, cells = self._matrix_buffer("cells", disc.num_dofs**2 * disc.stride), disc.mesh.num_cells
         if not self.blocks_by_products:
             self.run_columns("cg_matrix", blocks)
-            self.run_around(self.matrix_kernels["sipg_facet_block"], blocks)
+            self.run_around(self.matrix_kernels["sipg_facet_matrix"], blocks)
             return blocks
         own, product = (self._matrix_buffer(name, disc.num_dofs * cells) for name in ("own", "product"))
         kernel, stride, others = self.block_kernels["column"], disc.stride, self._at_rest
@@ -335,3 +336,119 @@ def fast_pass(operator) -> FusedPass | None:
             f"straight simplices; give -{options.prefix}sipg_kernel auto"
         )
     return found and found(operator)
+
+
+class SIPGPenalty(FacetNumbers):
+    """The penalties [component, facet of the cell, stride] of an interior penalty operator, and the launch that finds
+    them: 0 where a facet has no term, negative where the diffusivity is.
+    """
+
+    keeps_larger = True
+
+    def __init__(self, operator):
+        disc = operator.discretization
+        shape = disc.physics.num_components, disc.num_facets_of_cell, disc.stride
+        super().__init__(operator, shape, components_first=True)
+        self.factor = 1.0  # of what the formula gives
+
+    @cached_property
+    def _side_numbers(self):
+        """Buffer [facet of the cell, stride] of the discretization's `side_numbers`, or None."""
+        numbers = self.disc.side_numbers
+        return (
+            None if numbers is None else self.arrays.to_device(cell_fastest(numbers.T, self.disc.stride), "penalties")
+        )
+
+    @cached_property
+    def least(self):
+        """Buffer [component, stride] of the least trace of the diffusivity in extended cells, or None."""
+        disc = self.disc
+        return self.arrays.zeros(disc.physics.num_components * disc.stride) if disc.sees_least else None
+
+    def update(self, vector, rate, t: float, alone: bool = False) -> None:
+        """Find the penalties of a state. Collective, unless `alone`: each base cell of polytopes then sees the least
+        diffusivity of its own."""
+        op, disc, kernels = self.op, self.disc, self.op.penalty_kernels
+        cells, given = disc.mesh.num_cells, {"numbers": self._side_numbers, "least": self.least}
+        if disc.sees_least:
+            extended, kernel = cells + disc.neighbours.num_ghosts, kernels["sipg_least"]
+            kernel.launch(extended, op.arguments(kernel, extended, vector, rate, t=t, **given))
+            if disc.element_of_cell is not None and not alone:
+                values = disc.least_of_elements(self.least_values()[:, :cells])
+                self.arrays.upload(self.least, cell_fastest(values.T, disc.stride), "penalties")
+        kernel = kernels["sipg_penalty"]
+        kernel.launch(cells, op.arguments(kernel, cells, vector, rate, t=t, **given))
+        if self.factor != 1:
+            self.write(self.factor * self.values())
+        self.is_known = True
+
+    def least_values(self) -> np.ndarray:
+        """The least traces [component, stride] on the host."""
+        return self.arrays.to_host(self.least, (self.disc.physics.num_components, self.disc.stride), name="penalties")
+
+    def owned(self) -> np.ndarray:
+        """Penalties of owned cells [component, facet of the cell, cell] on the host."""
+        return self.values()[:, :, : self.disc.mesh.num_cells]
+
+    def range(self) -> tuple[float, float]:
+        """The least penalty of a facet and the largest, of all ranks; the largest is 0 if none is known. Collective."""
+        comm = self.disc.mesh.comm
+        found = np.abs(self.owned()) if self.is_known else np.zeros(0)
+        low = comm.allreduce(found[found > 0].min(initial=np.inf), MIN)
+        return low, comm.allreduce(found.max(initial=0.0), MAX)
+
+
+class FacetHalo(Halo):
+    """Ghosts of an InteriorPenalty discretization: a cell behind one facet comes as its stand-in there (FacetData),
+    zero at other nodes; one behind several facets comes whole. Nothing goes back to owners. Collective to make.
+    """
+
+    sends_points = False
+
+    def __init__(self, disc, data: FacetData, arrays):
+        self._disc, self._data = disc, data
+        rows, cells, faces = disc.row_of_dof.size, disc.mesh.num_cells, disc.num_facets_of_cell
+        self._sizes = (cells * rows, cells, rows, disc.num_nodes, rows // disc.num_nodes, faces, data.sent)
+        owner, index, place = self._wanted()
+        virtual = cells * faces * data.sent * (rows // disc.num_nodes)
+        super().__init__(disc.mesh.comm, cells * rows + virtual, owner, index, arrays, ghost_place=place)
+
+    def _wanted(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Owner, number there and place in the tail of each value, by place. Collective."""
+        near, faces = self._disc.neighbours, self._disc.num_facets_of_cell
+        counts = np.array(near.plan.comm.allgather(near.num_cells))
+        behind = near.neighbour - near.num_cells
+        pairs = np.unique(np.stack([behind, near.facet], axis=2)[behind >= 0], axis=0).reshape(-1, 2)
+        alone = np.bincount(pairs[:, 0], minlength=near.num_ghosts) == 1
+        facet = np.zeros(near.num_ghosts, np.int64)
+        facet[pairs[:, 0]] = pairs[:, 1]
+        _, _, rows, nodes, components, _, sent = self._sizes
+        layout, ghosts = Interleaved(rows), np.arange(near.num_ghosts)
+        owned = counts[near.ghost_rank].astype(np.int64)
+        whole, single = np.flatnonzero(~alone)[:, None], np.flatnonzero(alone)
+        each = np.arange(rows)
+        here = near.ghost_cell[single].astype(np.int64) * faces + facet[single]
+        numbers = owned[single, None] * rows + here[:, None] * (components * sent) + np.arange(components * sent)
+        kept = np.arange(components)[:, None] * nodes + self._data.nodes[facet[single], None]
+        kept = kept.reshape(len(single), components * sent)
+        ghost = np.concatenate([np.broadcast_to(whole, (len(whole), rows)).ravel(), np.repeat(single, kept.shape[1])])
+        index = np.concatenate(
+            [layout.index(owned[whole], near.ghost_cell[whole].astype(np.int64), each).ravel(), numbers.ravel()]
+        )
+        place = np.concatenate(
+            [
+                layout.index(len(ghosts), whole, each).ravel(),
+                layout.index(len(ghosts), single[:, None], kept).ravel(),
+            ]
+        )
+        order = np.argsort(place, kind="stable")
+        return near.ghost_rank[ghost[order]], index[order], place[order]
+
+    def _pack_kernel(self) -> Kernel:
+        spec = KernelSpec("halo_pack_facets", ("halo_facets.cl",), precision=self.arrays.precision, local_size=64)
+        lists = (self._data.start, self._data.node, self._data.weight)
+        self._lists = [self.arrays.to_device(values, "halo tables") for values in lists]
+        return Kernel(spec, self.arrays.device)
+
+    def _pack(self, side: str, source, packed, count: int):
+        return self._kernels["halo_pack"](count, source, self._tables[side], packed, count, *self._sizes, *self._lists)

@@ -12,7 +12,7 @@ from ...discretizations.base import cell_fastest, padded
 from ...discretizations.trace.facet_groups import facet_kinds
 from ..check import judge
 from ..vectors import TailedVector
-from .congruent import CongruentFacets
+from .element_matrices import CongruentFacets
 
 CELLS = 8  # compared; consecutive ones, so that most have a facet in common with another
 

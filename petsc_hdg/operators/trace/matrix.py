@@ -2,13 +2,114 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
+import numpy as np
 from petsc4py import PETSc
 
-from ..block_jacobi import BlockJacobi
+from ...device import Kernel, kernels_of
+from ...discretizations.base import padded
+from ...discretizations.trace.layout import trace_layout
+from ..block_jacobi import BlockJacobi, require_regular
 from ..matfree import JacobianContext
-from .facet_blocks import FacetBlocks
 
 COPY_VALUES = 1  # of PETSc's MatDuplicateOption
+
+
+class FacetBlocks:
+    """Blocks [m, n_f m], rows of facets fastest, of the facets that a rank owns. Collective.
+
+    Raises OptionError if the trace format's unknowns are not those of facets.
+    """
+
+    def __init__(self, trace_format):
+        self.format = trace_format
+        self.operator, self.arrays = trace_format.operator, trace_format.arrays
+        disc = self.operator.discretization
+        self.layout = trace_format.layout or trace_layout(disc.mesh, disc.dofmap, disc.spaces[0])
+        self.num_rows = self.layout.num_owned * self.layout.block
+        self.row_stride, self.facet_stride = padded(self.num_rows), padded(self.layout.num_facets)
+        self.num_owned = disc.dofmap.num_owned
+        self._numbers = None
+        if not self.layout.is_blocked:
+            numbers = np.zeros((self.layout.block, self.facet_stride), dtype=np.int32)
+            numbers[:, : self.layout.num_facets] = self.layout.numbers.T
+            self._numbers = self.arrays.to_device(numbers, "trace layout")
+        self.size = self.layout.block * self.row_stride
+        self.buffer = self._narrow = None  # the blocks; their inverses as the format stores entries, if not as reals
+        self._column = self.arrays.zeros(max(1, self.num_owned))
+        self._failed = self.arrays.zeros(1, np.int32)
+
+    @cached_property
+    def kernels(self) -> dict[str, Kernel]:
+        specs = self.format.specs.facet_blocks()
+        return kernels_of(specs, self.operator.device)
+
+    @property
+    def flops(self) -> int:
+        """Flops of an application on this rank."""
+        return 2 * self.num_rows * self.layout.block
+
+    @property
+    def update_flops(self) -> int:
+        """Flops of the inversion of all blocks of this rank."""
+        return 2 * self.num_rows * self.layout.block**2
+
+    @property
+    def block(self) -> int:
+        """Rows of a block."""
+        return self.layout.block
+
+    def update(self) -> None:
+        """Invert the blocks of the matrix as it is now. Collective; raises SolveError, on all ranks."""
+        self.collect()
+        self.invert()
+
+    def collect(self) -> None:
+        """Take the blocks of the matrix as it is now. Collective."""
+        sizes = (self.num_rows, self.num_owned, self.facet_stride, self.row_stride)
+        if self.buffer is None:
+            self.buffer = self.arrays.zeros(self.size)
+        for k in range(self.layout.block):
+            self.format.apply_column(k, self._column)
+            self.kernels["column"](self.num_rows, *sizes, k, self._numbers, self._column, self.buffer)
+
+    def invert(self) -> None:
+        """Replace the blocks by their inverses. Collective; raises SolveError, on all ranks, for a singular block."""
+        self.arrays.fill(self._failed, 0)
+        kernel = self.kernels["invert"]
+        items = self.layout.num_owned * kernel.spec.local_size
+        kernel(items, self.layout.num_owned, self.row_stride, self.buffer, self._failed)
+        require_regular(
+            self.arrays,
+            self._failed,
+            self.operator.discretization.mesh.comm,
+            lambda facet: (
+                f"the block of facet {facet} of a rank's own facets in the trace matrix is singular: use "
+                "another -pc_type than facet block Jacobi, or change the stabilization"
+            ),
+        )
+        if self.format.stored != self.arrays.real:
+            if self._narrow is None:
+                self._narrow = self.arrays.empty(self.size, self.format.stored)
+            self.kernels["store"](self.size, self.size, self.buffer, self._narrow)
+            self.buffer = None
+
+    def apply(self, x, y, transpose: bool = False) -> None:
+        """y = blocks x, or their transposes x; buffers of owned values."""
+        self.combine(None, None, x, y, transpose=transpose)
+
+    def combine(self, product, x, b, y, keep=0.0, mix=0.0, scale=1.0, transpose: bool = False) -> None:
+        """y = keep y + mix x + scale blocks (b - product), without product or x where they are None."""
+        sizes = (self.num_rows, self.num_owned, self.facet_stride, self.row_stride, int(transpose))
+        inverses = self._narrow or self.buffer
+        self.kernels["apply"](self.num_rows, *sizes, self._numbers, inverses, product, x, b, keep, mix, scale, y)
+
+    def to_host(self) -> np.ndarray:
+        """The blocks [facet, row, column] of owned facets."""
+        m = self.layout.block
+        flat = self.arrays.to_host(self.buffer, (m, self.row_stride), name="facet blocks")[:, : self.num_rows]
+        return np.ascontiguousarray(flat.reshape(m, -1, m).transpose(1, 2, 0))
 
 
 class TraceMatrix(JacobianContext):

@@ -10,7 +10,7 @@ import numpy as np
 from ...device import Kernel
 from ...device.platforms import opencl
 from ...discretizations.base import padded
-from ...discretizations.trace.facet_patches import facet_patches
+from ...discretizations.trace.facet_groups import facet_patches
 from ...errors import SolveError
 from ...value_checks import plural
 from ..overlap import FIRST, OUTER

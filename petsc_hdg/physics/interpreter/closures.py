@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping
 from petsc_hdg.errors import PhysicsError
 from petsc_hdg.physics.interpreter.expression_closures import UNSET, ExpressionClosures, View
 from petsc_hdg.physics.tree import ir
-from petsc_hdg.physics.tree.ir import INT, REAL, Function
-from petsc_hdg.physics.tree.turns import MOST_TURNS, is_bounded
+from petsc_hdg.physics.tree.ir import INT, MOST_TURNS, REAL, Function, is_bounded
 
 _BREAK, _CONTINUE, _RETURN = object(), object(), object()
 _MOST_TURNS = 10_000_000

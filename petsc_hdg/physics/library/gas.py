@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from petsc_hdg.errors import PhysicsError
-from petsc_hdg.physics.conditions import BoundaryFlux
+from petsc_hdg.physics.layout import BoundaryFlux
 from petsc_hdg.value_checks import number, whole_number
 
 STATES = """\

@@ -9,7 +9,7 @@ from pycparser import c_ast
 
 from petsc_hdg.physics.lowering import names
 from petsc_hdg.physics.lowering.calls import Calls, base_name, is_null, real
-from petsc_hdg.physics.lowering.parts import Part
+from petsc_hdg.physics.lowering.names import Part
 from petsc_hdg.physics.text.parse import INT_TYPES, OTHER_RANGE, REAL_TYPES, line_of
 from petsc_hdg.physics.tree.ir import (
     INT,

@@ -11,16 +11,14 @@ from functools import cache
 
 from pycparser import c_ast
 
+from petsc_hdg.physics.lowering.calls import Scope
 from petsc_hdg.physics.lowering.declarations import Declarations
 from petsc_hdg.physics.lowering.expressions import Expressions
 from petsc_hdg.physics.lowering.names import ALL_INPUTS
-from petsc_hdg.physics.lowering.scope import Scope
 from petsc_hdg.physics.lowering.signatures import UNAVAILABLE, Signature, inner_quals, result_type, symbol, type_words
-from petsc_hdg.physics.lowering.statements import Statements
-from petsc_hdg.physics.text import dmplex
-from petsc_hdg.physics.text.allocations import allocated
-from petsc_hdg.physics.text.extract import is_never_changed
-from petsc_hdg.physics.text.parse import Parsed, deeply, line_of, parse
+from petsc_hdg.physics.lowering.statements import Statements, allocated
+from petsc_hdg.physics.text import preprocess
+from petsc_hdg.physics.text.parse import Parsed, deeply, is_never_changed, line_of, parse
 from petsc_hdg.physics.text.source import Source
 from petsc_hdg.physics.tree import ir
 from petsc_hdg.physics.tree.ir import REAL, Function, Program, Symbol
@@ -76,7 +74,7 @@ class _LazyDMPlex:
     """PETSc's own helpers, read when one of them is first called."""
 
     def has(self, name: str) -> bool:
-        return name.startswith(dmplex.PREFIXES) and _dmplex().has(name)
+        return name.startswith(preprocess.HELPER_PREFIXES) and _dmplex().has(name)
 
     def names(self) -> list[str]:
         return []
@@ -91,7 +89,7 @@ class _LazyDMPlex:
 @cache
 def _dmplex() -> Helpers:
     """PETSc's own helpers, under every physics' own."""
-    return Helpers(parse(Source("PETSc", "DMPlex helpers", dmplex.TEXT), {}, library=True), "ph_")
+    return Helpers(parse(Source("PETSc", "DMPlex helpers", preprocess.HELPERS), {}, library=True), "ph_")
 
 
 def shared_helpers(source: Source | None, macros: dict[str, str]) -> Helpers:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from pycparser import c_ast
+from pycparser import c_ast, c_parser
 
 from petsc_hdg.physics.lowering.calls import real
 from petsc_hdg.physics.lowering.declarations import Declarations
-from petsc_hdg.physics.text.allocations import CALLS, pointer_of, zeroing
 from petsc_hdg.physics.text.parse import line_of
 from petsc_hdg.physics.tree import ir
 from petsc_hdg.physics.tree.ir import INT, REAL, Num
@@ -23,6 +22,8 @@ _REFUSED = {
     "Typedef": "typedef is not supported",
     "Pragma": "pragmas are not supported",
 }
+CALLS = ("PetscCalloc1", "PetscMalloc1")
+_ZERO = "void f(void) {{ for (int zeroed = 0; zeroed < 1; ++zeroed) {name}[zeroed] = 0; }}"
 
 
 class Statements(Declarations):
@@ -220,3 +221,35 @@ def _integer_declaration(start: c_ast.Assignment) -> c_ast.Decl:
     """`PetscInt d = …` for the assignment `d = …`."""
     kind = c_ast.TypeDecl(start.lvalue.name, [], None, c_ast.IdentifierType(["int"]))
     return c_ast.Decl(start.lvalue.name, [], [], [], [], kind, start.rvalue, None, start.coord)
+
+
+def allocated(body) -> dict[str, c_ast.Node]:
+    """Sizes of what a function's body allocates once, by the names of pointers."""
+    found = _Allocations()
+    found.visit(body)
+    return {name: sizes[0] for name, sizes in found.sizes.items() if len(sizes) == 1}
+
+
+def pointer_of(call: c_ast.FuncCall) -> str:
+    """The name of the pointer that a call allocates or frees, or "" for what is none."""
+    target = call.args.exprs[-1] if call.args else None
+    while isinstance(target, c_ast.Cast) or (isinstance(target, c_ast.UnaryOp) and target.op == "&"):
+        target = target.expr
+    return target.name if isinstance(target, c_ast.ID) else ""
+
+
+def zeroing(name: str, size: c_ast.Node) -> c_ast.For:
+    """`for (int zeroed = 0; zeroed < size; ++zeroed) name[zeroed] = 0;`"""
+    loop = c_parser.CParser().parse(_ZERO.format(name=name)).ext[0].body.block_items[0]
+    loop.cond.right = size
+    return loop
+
+
+class _Allocations(c_ast.NodeVisitor):
+    def __init__(self):
+        self.sizes: dict[str, list] = {}
+
+    def visit_FuncCall(self, node) -> None:  # noqa: N802 (pycparser names its visitors so)
+        if getattr(node.name, "name", "") in CALLS and len(node.args.exprs) == 2:
+            self.sizes.setdefault(pointer_of(node), []).append(node.args.exprs[0])
+        self.generic_visit(node)

@@ -99,8 +99,7 @@ def make_source(physics: str, slot: str, given, output: str, components: int, sh
 
         return Source(physics, slot, array_code(source, given, output, shape), written=False)
     if callable(given) and len(shape) == 1:
-        from petsc_hdg.physics.symbolic import array_code
-        from petsc_hdg.physics.traced import expressions
+        from petsc_hdg.physics.symbolic import array_code, expressions
 
         found = expressions(source, given, components)
         return Source(physics, slot, array_code(source, found, output, shape), written=False)

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 
 from petsc_hdg.physics.tree import ir
 from petsc_hdg.physics.tree.derivative import derivative_name
-from petsc_hdg.physics.tree.ir import INT, OUTSIDE, Function, Num, Symbol
+from petsc_hdg.physics.tree.ir import INT, MOST_TURNS, OUTSIDE, Function, Num, Symbol, is_bounded
 from petsc_hdg.physics.tree.specialise import Setting
-from petsc_hdg.physics.tree.turns import MOST_TURNS, is_bounded
 
 _INDENT = "    "
 

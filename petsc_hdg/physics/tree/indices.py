@@ -13,9 +13,8 @@ from math import inf, isnan
 
 from petsc_hdg.physics.tree import ir
 from petsc_hdg.physics.tree.derivative import derivative_name
-from petsc_hdg.physics.tree.ir import INT, OUTSIDE, Binary, Element, Function, Name, Num, Select, Symbol
+from petsc_hdg.physics.tree.ir import INT, OUTSIDE, Binary, Element, Function, Name, Num, Select, Symbol, is_bounded
 from petsc_hdg.physics.tree.specialise import Setting
-from petsc_hdg.physics.tree.turns import is_bounded
 
 Range = tuple[float, float]  # the least and the greatest value of an integer
 _UNKNOWN = (-inf, inf)

@@ -16,6 +16,9 @@ from petsc_hdg.physics.tree import ir
 
 INT, REAL = "int", "real"
 OUTSIDE = "outside"  # of device texts: an array [1] that tells whether a function failed, no name of the user's
+MOST_TURNS = 100_000  # of a loop that is counted
+_LEFT = {"<": "+=", "<=": "+=", ">": "-=", ">=": "-="}  # how the left side of a comparison counts towards the right one
+_RIGHT = {"<": "-=", "<=": "-=", ">": "+=", ">=": "+="}
 
 
 @dataclass(frozen=True)
@@ -308,3 +311,37 @@ class Program:
         """Inputs that the main function uses (u, u_t, …, also dim and uOff)."""
         own = {parameter.name for parameter in self.main.parameters} - self.main.outputs
         return frozenset(ir.names_used(*self.main.body) & own)
+
+
+def is_bounded(loop: Loop) -> bool:
+    """True if `loop` counts an integer towards a limit that does not change, as `for (i = 0; i < n; ++i)` does."""
+    inside = list(walk(loop.body, loop.step))
+    changed = {node.target.name for node in inside if isinstance(node, Assign)}
+    changed |= {node.name for node in inside if isinstance(node, Ref)}
+    counted = [node for node in loop.step if isinstance(node.value, Num) and node.value.value > 0]
+    counts = {node.target.name: node.op for node in counted if isinstance(node.target, Name)}
+    in_body = {node.target.name for node in walk(loop.body) if isinstance(node, Assign)}
+
+    def ends(condition) -> bool:
+        if not isinstance(condition, Binary):
+            return False
+        if condition.op == "&&":
+            return ends(condition.left) or ends(condition.right)
+        left, right = condition.left, condition.right
+        return (INT == left.type == right.type) and (
+            reaches(left, right, _LEFT.get(condition.op)) or reaches(right, left, _RIGHT.get(condition.op))
+        )
+
+    def reaches(counter, limit, op: str | None) -> bool:
+        name = getattr(counter, "name", None)
+        once = sum(node.target.name == name for node in loop.step) == 1 and name not in in_body
+        return (
+            op is not None
+            and isinstance(counter, Name)
+            and counts.get(name) == op
+            and once
+            and not names_used(limit) & changed
+            and not any(isinstance(node, Ref) and node.name == name for node in inside)
+        )
+
+    return ends(loop.condition)

@@ -1,19 +1,32 @@
-"""Description of a problem in a checkpoint, and the state; both for any partition."""
+"""Description of a problem in a checkpoint, and the state; both for any partition. Ctrl-C and SIGTERM end a run that
+writes checkpoints after its step, with a checkpoint of it.
+"""
 
 from __future__ import annotations
 
+import json
+import re
+import signal
+import sys
+import threading
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
+from mpi4py import MPI
 from petsc4py import PETSc
 
 from ... import stages
 from ...errors import CheckpointError
 from ...mesh.canonical import FINE
 from ...output import checkpoint_file
-from ..results.file_series import claim
-from . import checkpoint_header, interrupts
+from ...output.checkpoint_file import unclear
+from ..results.results import claim_series
+
+NAME = re.compile(r"\w[\w-]*")
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_received = 0  # the signal that waits for the next checkpoint
+_waits = False  # whether signals wait
 
 
 @dataclass(frozen=True)
@@ -97,7 +110,7 @@ def _check(problem, path, given: dict) -> None:
         )
     for key, words in _WORDS:
         theirs = given.get(key)
-        if key not in unknown and not checkpoint_header.alike(theirs, mine[key]):
+        if key not in unknown and not alike(theirs, mine[key]):
             raise checkpoint_file.unclear(path)
         if key not in unknown and not _same(key, theirs, mine[key]):
             shown = [_shown(value) for value in (theirs, mine[key])]
@@ -130,7 +143,7 @@ def write(problem, path, u, kind: str, t: float, step: int, numbers=None, vector
     """Write a checkpoint: u and more vectors {name: Vec} of unknowns, with plain details. Collective."""
     with stages.stage("output"), stages.event("Checkpoint"):
         if path == problem.options.checkpoint:
-            claim(problem, path, "checkpoint", "fe_checkpoint", CheckpointError)
+            claim_series(problem, path, "checkpoint", "fe_checkpoint", CheckpointError)
         given = {"u": u, **(vectors or {})}
         remedy = "what was written before is still there, a smaller step may help"
         _check_finite(given, f"No checkpoint {path} was written", remedy)
@@ -153,7 +166,7 @@ def write(problem, path, u, kind: str, t: float, step: int, numbers=None, vector
         }
         checkpoint_file.write(path, problem.comm, about, arrays)
     if path == problem.options.checkpoint:
-        interrupts.end_if_asked(problem)
+        end_if_asked(problem)
 
 
 def _check_finite(vectors: dict, what: str, remedy: str) -> None:
@@ -173,7 +186,7 @@ def kind_of(problem, path) -> str:
 def _opened(problem, path):
     """The file, once it says what every checkpoint says. Collective. Raises CheckpointError on all ranks."""
     with checkpoint_file.opened(path, problem.comm) as file:
-        checkpoint_header.check(path, file.about)
+        check_header(path, file.about)
         yield file
 
 
@@ -198,3 +211,105 @@ def read(problem, path) -> Restart:
         problem.set_constants(**about["constants"])
     u = vectors.pop("u")
     return Restart(u, about["t"], about["step"], about["kind"], about["numbers"], about["details"], vectors)
+
+
+def _number(value) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
+
+
+def _count(value) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31
+
+
+def _is(kind: type):
+    return lambda value: isinstance(value, kind)
+
+
+def _numbers(value) -> bool:
+    return isinstance(value, dict) and all(map(_number, value.values()))
+
+
+def _list_of(check, count: int | None = None):
+    return lambda value: isinstance(value, list) and all(map(check, value)) and count in (None, len(value))
+
+
+def _name(value) -> bool:
+    return isinstance(value, str) and NAME.fullmatch(value) is not None
+
+
+ABOUT = {
+    "problem": _is(dict),
+    "constants": _numbers,
+    "kind": _is(str),
+    "t": _number,
+    "step": _count,
+    "numbers": _numbers,
+    "details": _is(dict),
+    "arrays": lambda value: _list_of(_name)(value) and "u" in value and len(set(value)) == len(value),
+}
+DETAILS = {  # by kind, see checkpoint_schedule.py and newton_checkpoints.py
+    "time": {"method": _is(str), "dt": _number, "history": _list_of(_list_of(_number, 2)), "started": _is(bool)},
+    "slabs": {"times": _list_of(_number, 3)},
+    "newton": {"newton": _count, "norm": _number},
+    "loads": {},
+    "state": {},
+}
+
+
+def check_header(path, about: dict) -> None:
+    """Raise CheckpointError unless a restart finds all that it reads, of the right types."""
+    complete = _has(about, ABOUT) and about["kind"] in DETAILS and _has(about["details"], DETAILS[about["kind"]])
+    history = about["details"].get("history", []) if complete else []
+    if not complete or not {f"u{k - len(history)}" for k in range(len(history))} <= set(about["arrays"]):
+        raise unclear(path)
+
+
+def _has(given: dict, checks: dict) -> bool:
+    return all(key in given and check(given[key]) for key, check in checks.items())
+
+
+def alike(theirs, mine) -> bool:
+    """Return True if what a checkpoint says of its problem is of the kind of what this problem says."""
+    mine = json.loads(json.dumps(mine))
+    if isinstance(mine, list):
+        return _list_of(_number, len(mine))(theirs)
+    return type(theirs) is type(mine)
+
+
+@contextmanager
+def deferred_signals(problem):
+    """Let the first signal inside wait for the next step, if `-fe_checkpoint` is given; a second one does not wait.
+
+    Collective. Raises KeyboardInterrupt on all ranks when the state of that step is written.
+    """
+    global _waits, _received
+    if not problem.options.checkpoint or _waits or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, _receive) for number in _SIGNALS}
+    _waits, _received = True, 0
+    try:
+        yield
+        end_if_asked(problem)
+    finally:
+        _waits = False
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _receive(number: int, _frame) -> None:
+    global _received
+    if _received:
+        raise KeyboardInterrupt
+    _received = number
+
+
+def is_end_asked(problem) -> bool:
+    """Return True if a rank was asked to end. Collective within `deferred_signals`, as its other names are."""
+    return _waits and bool(problem.comm.allreduce(_received, MPI.MAX))
+
+
+def end_if_asked(problem) -> None:
+    """Raise KeyboardInterrupt on all ranks if a rank was asked to end. Collective."""
+    if is_end_asked(problem):
+        raise KeyboardInterrupt

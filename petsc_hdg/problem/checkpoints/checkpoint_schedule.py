@@ -10,11 +10,11 @@ from ...errors import CheckpointError, OptionError
 from ...value_checks import path as given_path
 from ...value_checks import shown
 from ..input_data import require_vec
+from ..linear.kept_levels import reset_preconditioner
 from ..linear.preconditioners import smoothing
-from ..linear.resets import reset_preconditioner
-from ..results import file_series
-from . import bdf_history, checkpoint, first_slope, interrupts
-from .bdf_history import History
+from ..results import results
+from . import checkpoint, method_history
+from .method_history import History
 
 KINDS = {
     "time": "a run in time (TS)",
@@ -31,7 +31,7 @@ def is_due(problem, step: int) -> bool:
     options = problem.options
     if not options.checkpoint or step == 0:
         return False
-    return step % options.checkpoint_interval == 0 or interrupts.asked(problem)
+    return step % options.checkpoint_interval == 0 or checkpoint.is_end_asked(problem)
 
 
 def wanted(problem, *kinds: str, others: bool = False) -> checkpoint.Restart | None:
@@ -87,7 +87,7 @@ def restart(problem, path, ts, u) -> checkpoint.Restart | None:
 
 def watch(problem, ts: PETSc.TS) -> None:
     """Let a TS write a series of states, then checkpoints, if `-fe_output` and `-fe_checkpoint` ask for them."""
-    file_series.watch(problem, ts)
+    results.watch_series(problem, ts)
     if problem.options.checkpoint:
         ts.setMonitor(_TimeMonitor(problem))
 
@@ -110,7 +110,7 @@ class _TimeMonitor:
             return
         begins = self._at is None or step != self._at + 1
         self._at = step
-        if bdf_history.is_bdf(ts):
+        if method_history.is_bdf(ts):
             self._keep(ts, t, u, begins)
         reason = ts.getConvergedReason()
         if not begins and (reason > 0 or (reason == 0 and is_due(problem, step))):
@@ -128,16 +128,16 @@ class _TimeMonitor:
 
     def _write(self, problem, ts, step: int, t: float, u) -> None:
         details = {"method": ts.getType(), "dt": ts.getTimeStep()}
-        older = self.history.states[:-1] if bdf_history.is_bdf(ts) else []
+        older = self.history.states[:-1] if method_history.is_bdf(ts) else []
         details["history"] = [(time, length) for time, length, _ in older]
         details["started"] = self.history.started
         vectors = {f"u{k - len(older)}": state[2] for k, state in enumerate(older)}
         checkpoint.write(problem, problem.options.checkpoint, u, "time", t, step, vectors=vectors, **details)
         if problem.options.deterministic:
             reset_preconditioner(ts.getSNES().getKSP())
-            if not bdf_history.is_bdf(ts):
+            if not method_history.is_bdf(ts):
                 ts.restartStep()
-                first_slope.seek_from_zero(ts, u)
+                method_history.seek_slope_from_zero(ts, u)
 
 
 def resume(problem, ts: PETSc.TS, u: PETSc.Vec) -> bool:
@@ -164,14 +164,14 @@ def take(problem, ts: PETSc.TS, u: PETSc.Vec, found: checkpoint.Restart) -> None
         )
     found.u.copy(u)
     ts.setStepNumber(found.step)
-    if found.details["method"] == ts.getType() and bdf_history.is_bdf(ts):
+    if found.details["method"] == ts.getType() and method_history.is_bdf(ts):
         history = _history(found)
-        bdf_history.repeat(ts, history, u)
+        method_history.repeat(ts, history, u)
         ts.setAttr(HISTORY, history)
     ts.setTime(found.t)
     ts.setTimeStep(found.details["dt"])
-    first_slope.tell_time(ts, u)
-    first_slope.seek_from_zero(ts, u)
+    method_history.tell_time_of_slope(ts, u)
+    method_history.seek_slope_from_zero(ts, u)
 
 
 def _history(found: checkpoint.Restart) -> History:
@@ -206,7 +206,7 @@ def slabs_done(problem, u0: PETSc.Vec, times: tuple[float, float, int]) -> tuple
 
 def after_slab(problem, ksp: PETSc.KSP, u: PETSc.Vec, t: float, step: int, times: tuple[float, float, int]) -> None:
     """Write the state after a slab if that is due, or the march ends. Collective."""
-    file_series.after_step(problem, u, t, step, ends=step == times[2])
+    results.write_after_step(problem, u, t, step, ends=step == times[2])
     if is_due(problem, step) or (problem.options.checkpoint and step == times[2]):
         checkpoint.write(problem, problem.options.checkpoint, u, "slabs", t, step, times=times)
         if problem.options.deterministic:

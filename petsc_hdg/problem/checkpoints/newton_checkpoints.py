@@ -12,10 +12,10 @@ from ...errors import CheckpointError, OptionError
 from ...progress import PROGRESS
 from ...value_checks import plural, shown
 from ..input_data import require_vec
-from ..linear.resets import reset_preconditioner
+from ..linear.kept_levels import reset_preconditioner
 from ..linear.solvers import own_tolerances
-from ..results import file_series
-from . import checkpoint, interrupts
+from ..results import results
+from . import checkpoint
 from .checkpoint_schedule import is_due, wanted
 
 
@@ -79,7 +79,7 @@ def resumed(problem, u: PETSc.Vec):
     before = details.get("newton", 0)
     if monitor is not None:
         monitor.before, monitor.norm, monitor.written = before, details.get("norm"), before
-    with own_tolerances(snes) as (rtol, atol, _, most), interrupts.deferred(problem):
+    with own_tolerances(snes) as (rtol, atol, _, most), checkpoint.deferred_signals(problem):
         if details and (problem.is_condensed or not problem.operator.follows_solution):
             snes.setTolerances(atol=max(atol, rtol * details["norm"]), max_it=max(most - before, 1))
         yield bool(details)
@@ -121,7 +121,7 @@ def load_steps(problem, values, u: PETSc.Vec):
                 problem.checkpoints.loads = number
                 PROGRESS.count("load step", number, len(values))
                 yield values[number]
-                file_series.after_step(problem, u, 0.0, number + 1, ends=number + 1 == len(values), time=number + 1)
+                results.write_after_step(problem, u, 0.0, number + 1, ends=number + 1 == len(values), time=number + 1)
                 if is_due(problem, number + 1) or (problem.options.checkpoint and number + 1 == len(values)):
                     checkpoint.write(problem, problem.options.checkpoint, u, "loads", 0.0, number + 1)
                     if problem.options.deterministic:

@@ -14,7 +14,7 @@ from ...discretizations.canonical import CanonicalUnknowns
 from ...errors import collectively
 from ...value_checks import FilePath
 from ..input_data import require_vec
-from ..newton.interior_states import Interiors
+from ..newton.joint_newton import Interiors
 from . import checkpoint as checkpoint_file
 from . import checkpoint_schedule, newton_checkpoints
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from ...discretizations.symmetry import random_inputs
 from ...errors import warn_user
-from . import cell_samples
+from . import cell_measures
 
 MOST = 64  # facets of each rank that are looked at
 SEEDS = 4  # states at which fluxes through them are
@@ -62,7 +62,7 @@ def _warn_of_closed(problem) -> None:
         free &= ~mesh.facet_mask(condition.label)
     with np.errstate(all="ignore"):
         for _, cell, x, normal in _facets(mesh, free):
-            a, a_x, t, *_, constants = cell_samples.inputs(problem, cell, x)
+            a, a_x, t, *_, constants = cell_measures.sampled_inputs(problem, cell, x)
             for seed in range(SEEDS):
                 u, zero, flat = random_inputs(physics, mesh.dim, seed, positive=True)[0]
                 flux = physics.interpreter(mesh.dim).pw_residual(u, zero, 0 * flat, a, a_x, t, x, constants)[1] @ normal
@@ -95,7 +95,7 @@ def _magnifications(problem, duration: float):
     extent = mesh.corners[1] - mesh.corners[0]
     flat, zero = np.zeros((physics.num_components, dim)), np.zeros(physics.num_components)
     for facet, cell, x, normal in _facets(mesh, mesh.exterior):
-        inputs = cell_samples.inputs(problem, cell, x)
+        inputs = cell_measures.sampled_inputs(problem, cell, x)
         a, a_x, t, _, _, constants = inputs
         blocks = partial(physics.interpreter(dim).g_blocks, zero, zero, flat, a, a_x, t)
         g0, g1, g2, g3 = blocks(0.0, x, constants)

@@ -11,7 +11,7 @@ import weakref
 
 from petsc4py import PETSc
 
-from ...operators.matrix_rows import MOST_ROWS
+from ...operators.block_rows import MOST_ROWS
 from ...options import defaults_in_database, given_numbers
 from ...petsc import c_library
 from ...value_checks import plural

@@ -8,13 +8,13 @@ from contextlib import contextmanager
 
 from petsc4py import PETSc
 
-from ...discretizations import saddle_points
+from ...discretizations import symmetry
 from ...discretizations.symmetry import fields_without_own_terms
-from ...operators.advice import INDEFINITE
+from ...operators.callbacks import INDEFINITE
 from ...options import defaults_in_database, is_given
 from ...value_checks import plural
 from .. import cells_in_time
-from . import anisotropy, boundary_flow, convection, locking, methods, straddling_polytopes, wave_resolution
+from . import boundary_flow, cell_measures, methods, straddling_polytopes
 
 FEW = 300  # unknowns up to which a direct solver is the default
 FEW_OF_LEVELS = {2: 10_000, 3: 2_000}  # the same of a coarse level on a CPU, by dimension
@@ -140,19 +140,19 @@ def is_open(problem, most: int = MOST) -> bool:
 
 def reason_of_text(problem) -> str:
     """Why the physics of a small problem asks for LU before anything is tried, "" if it does not. Collective."""
-    peclet = convection.large_peclet(problem)
-    convection.warn(problem, peclet)
+    peclet = cell_measures.large_peclet(problem)
+    cell_measures.warn_of_convection(problem, peclet)
     boundary_flow.warn(problem)
-    ratio = locking.largest_ratio(problem)
-    locking.warn(problem, ratio)
-    wave_resolution.warn(problem)
+    ratio = cell_measures.stiffness_ratio(problem)
+    cell_measures.warn_of_locking(problem, ratio)
+    cell_measures.warn_of_waves(problem)
     straddling_polytopes.warn(problem)
     if problem.assembles and problem.num_unknowns <= FEW:
         return ""
     physics, dim = problem.physics, problem.mesh.dim
     fields = _constraints(problem) if is_open(problem, IN_SPACE) else ()
     if fields:
-        return saddle_points.reason(physics, dim, fields[0])
+        return symmetry.reason(physics, dim, fields[0])
     upwinds = problem.options.cg_stabilization == "supg"  # which iterations suit
     if peclet and is_open(problem, MOST if upwinds else most_of_failures(problem)):
         return f"the cell Péclet number is {peclet:.2g}"
@@ -163,7 +163,7 @@ def reason_of_text(problem) -> str:
 def _constraints(problem) -> Sequence[str]:
     """Names of the fields that make the system a saddle point."""
     physics, dim = problem.physics, problem.mesh.dim
-    return fields_without_own_terms(physics, dim) or saddle_points.constraints(physics, dim)
+    return fields_without_own_terms(physics, dim) or symmetry.constraints(physics, dim)
 
 
 def reason_in_time(problem, fixed: bool) -> str:
@@ -189,12 +189,16 @@ def reason_in_time(problem, fixed: bool) -> str:
 
 def _reason_of_slowness(problem, ratio: float) -> str:
     """Why iterations would be slow, "" if they are not. Collective."""
-    is_served = problem.num_unknowns > SERVED and anisotropy.wants_factors(problem)
-    if locking.is_slow(problem, ratio) and not (is_served and ratio < locking.HARD):
+    is_served = problem.num_unknowns > SERVED and cell_measures.wants_factors(problem)
+    if cell_measures.is_stiffness_slow(problem, ratio) and not (is_served and ratio < cell_measures.HARD_RATIO):
         return f"the bulk stiffness is about {ratio:.2g} times the shear stiffness"
-    strength = anisotropy.typical(problem)
-    is_served = is_served and (problem.options.backend == "hdg_gpu" or anisotropy.follows_edges(problem))
-    return anisotropy.in_words(strength) if anisotropy.is_slow(problem, strength) and not is_served else ""
+    strength = cell_measures.typical_anisotropy(problem)
+    is_served = is_served and (problem.options.backend == "hdg_gpu" or cell_measures.follows_edges(problem))
+    return (
+        cell_measures.anisotropy_in_words(strength)
+        if cell_measures.is_anisotropy_slow(problem, strength) and not is_served
+        else ""
+    )
 
 
 def is_default(problem, ksp: PETSc.KSP) -> bool:

@@ -10,7 +10,7 @@ from petsc4py import PETSc
 
 from ... import operators
 from ...options import defaults_in_database
-from . import anisotropy, direct_solvers, methods, two_level
+from . import cell_measures, direct_solvers, methods, two_level
 
 # Chebyshev's method keeps the symmetry that CG takes. Ranks overlap: strong couplings cross their borders.
 _FACTORS = {
@@ -49,7 +49,7 @@ def create(problem, ksp: PETSc.KSP) -> None:
         pc.setFromOptions()
     if problem.options.view:
         what = "aggregates" if problem.device.has_solvers else "two levels with incomplete factors"
-        why = anisotropy.in_words(anisotropy.typical(problem))
+        why = cell_measures.anisotropy_in_words(cell_measures.typical_anisotropy(problem))
         PETSc.Sys.Print(f"  preconditioner: {what}, because {why}", comm=problem.petsc_comm)
 
 
@@ -92,7 +92,7 @@ def _smoother(problem) -> dict[str, str]:
     continuous elements and of traces in space: these smooth twice without. In space they smooth more often. Collective.
     """
     scheme, plane = problem.options.backend, problem.mesh.dim == 2
-    crosses = not anisotropy.follows_edges(problem)
+    crosses = not cell_measures.follows_edges(problem)
     fills = scheme == "sipg_gpu" or (scheme == "hdg_gpu" and plane) or not crosses
     suited = _INDEFINITE if problem.indefinite else _FILLED if fills else _FACTORS
     if not (fills or problem.mesh.shape.is_simplex):
@@ -109,7 +109,7 @@ def _suits_lu(problem, rows: int) -> bool:
         return False
     if problem.mesh.dim == 2:
         return rows <= direct_solvers.most_in_plane(problem)
-    crosses = problem.comm.size == 1 and not anisotropy.follows_edges(problem)
+    crosses = problem.comm.size == 1 and not cell_measures.follows_edges(problem)
     return rows <= (direct_solvers.MOST if crosses else direct_solvers.few_of_levels(problem))
 
 

@@ -7,19 +7,19 @@ from contextlib import contextmanager, nullcontext
 from petsc4py import PETSc
 
 from ...discretizations.symmetry import NEARLY, fields_without_own_terms
-from ...operators.advice import INDEFINITE
+from ...operators.callbacks import INDEFINITE
 from ...operators.spectrum import TOLERANCE, asymmetry
 from ...options import any_given, defaults_in_database, is_given, loses_levels
 from .. import cells_in_time
 from . import (
     agglomerate_levels,
-    anisotropy,
+    cell_measures,
     coarse_solvers,
     direct_solvers,
     factor_levels,
+    field_splits,
+    kept_levels,
     methods,
-    resets,
-    saddle_splits,
     solvers,
     two_level,
 )
@@ -52,9 +52,9 @@ def set_defaults(problem, ksp: PETSc.KSP, attached: bool = False) -> None:
     if reason:
         direct_solvers.take(problem, ksp, reason)
         return
-    names = [] if attached else saddle_splits.constraints_of(problem)
+    names = [] if attached else field_splits.constraints_of(problem)
     if names:
-        saddle_splits.take(problem, ksp, names)
+        field_splits.take_saddle(problem, ksp, names)
         return
     levels = _levels(problem)
     if levels is not None:
@@ -122,7 +122,7 @@ def smoothing(problem, snes: PETSc.SNES):
     -pc_type or the option itself. Where constants have made the system (un)symmetric since the solver was created, the
     Krylov method follows. Where matrices read those that changed, preconditioners forget what they keep of former ones.
     """
-    resets.follow_data(problem, snes)
+    kept_levels.follow_data(problem, snes)
     with coarse_solvers.products(problem), _splits_by_pmat(problem, snes), _smoothing(problem, snes):
         yield
 
@@ -139,7 +139,7 @@ def _smoothing(problem, snes: PETSc.SNES):
     if problem.direct:
         return direct_solvers.setting_up(problem)
     if problem.saddle:
-        return saddle_splits.setting_up(problem)
+        return field_splits.setting_up_saddle(problem)
     if problem.derivative == "flow":
         return defaults_in_database(problem.prefix, FLOW, unless="pc_type")
     if not problem.follows_symmetry:
@@ -196,7 +196,7 @@ def is_anisotropic(problem) -> bool:
     """Return True if a large problem has levels with incomplete factors by default. Collective."""
     size = problem.num_unknowns
     is_open = size > direct_solvers.MOST and direct_solvers.is_open(problem, size)
-    return is_open and anisotropy.wants_factors(problem)
+    return is_open and cell_measures.wants_factors(problem)
 
 
 def _set_jacobi(problem, pc: PETSc.PC) -> None:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from petsc4py import PETSc
 
 from ...errors import LeftSolverError, OptionError, SolveError, causes, collectively, our_error
-from ...operators.advice import advice
+from ...operators.callbacks import advice
 from ...petsc.c_library import reason, vec_type_of
 from ...value_checks import plural
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from petsc4py import PETSc
 
 from ... import operators
-from ...operators.cell_blocks import CellBlocks
+from ...operators.block_jacobi import CellBlocks
 from ...options import any_given, defaults_in_database, is_given, of_one_degree
 from ...petsc.c_library import set_passive_dm
 from . import direct_solvers, methods

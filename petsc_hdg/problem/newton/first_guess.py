@@ -8,11 +8,11 @@ import numpy as np
 from petsc4py import PETSc
 
 from ... import operators
-from ...discretizations.poly.projection import project
+from ...discretizations.poly.legendre import project
 from ...discretizations.symmetry import NEARLY
 from ...errors import LeftSolverError, PetscHdgError, SolveError
 from ...options import defaults_in_database, is_given
-from ..checks import diagnosis
+from .. import solution_checks
 from ..linear import direct_solvers, methods, solvers
 from ..linear.coarse_solvers import on_device
 from ..linear.null_space import set_near_nullspace
@@ -109,7 +109,7 @@ def _may_go_on(problem) -> bool:
     what is no number, and writes no checkpoints."""
     snes, given = problem.snes, any(is_given(problem.prefix, name) for name in ("snes_type", "snes_max_it"))
     default = snes.getType() == "newtonls" and not given and problem.checkpoints.monitor is None
-    return default and snes.getTolerances()[3] >= STEPS and not diagnosis.met_no_number(snes)
+    return default and snes.getTolerances()[3] >= STEPS and not solution_checks.met_no_number(snes)
 
 
 def _by_incomplete_method(problem, begin: PETSc.Vec) -> PETSc.Vec | None:

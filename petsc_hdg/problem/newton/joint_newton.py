@@ -7,17 +7,20 @@ change trace and interior together, as in any other scheme, and SNES goes on fro
 
 from __future__ import annotations
 
+import weakref
+
 import numpy as np
 from petsc4py import PETSc
 
 from ... import operators
+from ...discretizations.canonical import cell_keys, inside_space
 from ...errors import LeftSolverError, SolveError
+from ...mesh.canonical import GlobalOrder
+from ...operators import read_interior, write_interior
 from ...options import is_given
-from .. import assembled_fallback
-from ..checks import trace_consistency
+from .. import assembled_fallback, solution_checks
 from ..linear import direct_solvers, preconditioners, solvers
 from . import first_guess, monitors
-from .interior_states import Interiors
 
 APPROACH = 10  # steps of Newton's method by themselves, at most, while the stabilization follows the state
 PATIENCE = 4  # residuals in which local problems fail before the solver of the trace is left
@@ -52,7 +55,7 @@ def solve(problem, u: PETSc.Vec, goes_on: bool = False, is_open: bool = False) -
         lambda: guess if moved is not None else first_guess.moved_with_data(problem, guess),
         lambda: first_guess.by_continuous_elements(problem, guess),
     ]
-    while others and not (goes_on or (snes.getConvergedReason() >= 0 and trace_consistency.is_sound(problem, u))):
+    while others and not (goes_on or (snes.getConvergedReason() >= 0 and solution_checks.is_trace_sound(problem, u))):
         found = _Solution(problem, u) if snes.getConvergedReason() >= 0 else None
         if first_guess.take(others.pop(0)(), u):
             problem.operator.forget_interior()
@@ -328,3 +331,40 @@ def _shorter(damping: float, before: float, norm: float) -> float:
     square, least = before**2, SHORTER[0] * damping
     bend = norm**2 - square + 2 * damping * square
     return float(np.clip(damping**2 * square / bend if np.isfinite(bend) else least, least, SHORTER[1] * damping))
+
+
+class Interiors:
+    """Where local Newton iterations begin, in the order that is the same for every partition. Making one is collective.
+
+    order: GlobalOrder of the eliminated unknowns of this rank's cells, [cell, dof] flat.
+    """
+
+    def __init__(self, problem):
+        self._problem, disc = weakref.ref(problem), problem.discretization  # which keeps this
+        cells = problem.checkpoints.unknowns.cells
+        keys = cell_keys(disc, cells, [inside_space(disc)])
+        bound = max(1, cells.total * keys.shape[1])
+        # Functions of the trace, where the element has them, stand before those that are eliminated.
+        self.order = GlobalOrder.of_keys(problem.comm, keys[:, keys.shape[1] - disc.num_eliminated :].ravel(), bound)
+
+    @staticmethod
+    def are_kept(problem) -> bool:
+        """Return True if results depend on where local iterations begin, in their last bits."""
+        disc = problem.discretization
+        return (
+            problem.is_condensed and not problem.has_cell_states and not problem.physics.is_linear
+            and disc.num_eliminated > 0
+        )  # fmt: skip
+
+    def collect(self) -> np.ndarray:
+        """This rank's block [count] of the interiors of all cells. Collective."""
+        operator = self._problem().operator
+        return self.order.collect(read_interior(operator, operator.interior).T.ravel())
+
+    def take(self, block: np.ndarray, u) -> None:
+        """Let local iterations at a trace u begin at interiors from the blocks [count] of all ranks. Collective."""
+        problem = self._problem()
+        shape = problem.mesh.num_cells, problem.discretization.num_eliminated
+        write_interior(problem.operator, self.order.deal(block).reshape(shape).T)
+        with problem.access.read(u) as x:
+            problem.operator.note_solved(x)

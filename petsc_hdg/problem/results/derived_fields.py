@@ -8,14 +8,13 @@ import numpy as np
 
 from ... import stages
 from ...discretizations import CellField
-from ...discretizations.cell_field import ALL
+from ...discretizations.dofmap import ALL
 from ...discretizations.integral_specs import EXTRA_DEGREE, error_rule
 from ...errors import OptionError, collectively
 from ...reference import ReferenceElement, facet_cell, facet_quadrature, on_facets
 from ...representation import Described
 from ...value_checks import number, plural, reals, shown, whole_number
-from .integrals import require_auxiliary
-from .point_function import point_function
+from .point_functions import point_function, require_auxiliary
 
 CHUNK = 1 << 14  # cells whose points are evaluated at a time
 

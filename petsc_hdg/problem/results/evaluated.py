@@ -16,11 +16,10 @@ from ...errors import collectively
 from ...output import Grid, Picture
 from ...value_checks import FilePath, number, text
 from .. import input_data
-from . import derived_fields, file_series, nodal_arrays, results
+from . import derived_fields, results, solution_values
 from .derived_fields import Derived, cell_fields
-from .exact_solution import Exact
-from .integrals import Integrals
-from .point_values import Points
+from .point_functions import Exact, Integrals
+from .solution_values import Points
 
 Fields = Mapping[str, object] | Sequence[object] | None  # derived fields, as `field` makes and takes them
 
@@ -117,8 +116,8 @@ class Evaluated:
         in place of what it has from time t on. The first call begins it anew, but after a restart from a checkpoint.
         """
         with stages.stage("output"):
-            if file_series.is_series(path):
-                file_series.add(self, path, u, t, fields=fields)
+            if results.is_series(path):
+                results.add_to_series(self, path, u, t, fields=fields)
             else:
                 results.write_vtu(self, path, u, t, fields)
 
@@ -131,7 +130,7 @@ class Evaluated:
         The nodes are those of the highest degree among the fields. With cg_gpu cells share them, but where there are
         derived fields, which may jump; else each cell has nodes of its own. Raises OptionError.
         """
-        return nodal_arrays.grid_of(self, u, t, fields, gather)
+        return solution_values.grid_of(self, u, t, fields, gather)
 
     def to_meshio(self, u: PETSc.Vec, t: float = 0.0, fields: Fields = None, *, gather: bool = True) -> Any:
         """`to_numpy` as a meshio.Mesh of degree 1 or 2, sampled from higher degrees. Collective."""
@@ -142,7 +141,7 @@ class Evaluated:
         return self._converted(Grid.to_pyvista, u, t, fields, gather)
 
     def _converted(self, convert: Callable[[Grid], Any], *given: Any) -> Any:
-        grid = nodal_arrays.grid_of(self, *given)
+        grid = solution_values.grid_of(self, *given)
         with collectively(self.comm):
             return None if grid is None else convert(grid)
 

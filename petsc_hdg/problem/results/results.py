@@ -1,7 +1,8 @@
-"""Results of a problem: values in cells, files, pictures, the report."""
+"""Results of a problem: values in cells, files, series of files with a state each, pictures, the report."""
 
 from __future__ import annotations
 
+import weakref
 from dataclasses import asdict
 from pathlib import Path
 
@@ -10,16 +11,23 @@ import numpy as np
 from ... import output, stages
 from ...device import ranks
 from ...discretizations.dofmap import element_nodes
-from ...errors import OptionError, collectively
+from ...errors import OptionError, PetscHdgError, collectively
 from ...mesh.labels import EXTERIOR
+from ...mesh.partition.rebalance import balance
+from ...output import Collection
+from ...petsc import lifetimes
 from ...reference import on_facets
-from ...value_checks import plural, shown
-from .. import load_balance, matrices, stored_products
-from ..linear import direct_solvers, saddle_splits
+from ...value_checks import number, plural, shown
+from .. import matrices
+from ..input_data import require_vec
+from ..linear import direct_solvers, field_splits
 from ..memory_traffic import memory_line
 from .derived_fields import State
 
 OUTLINE_WIDTH = 0.6  # of polytopes in pictures, in points
+LOPSIDED = 1.2  # from which on rebalancing pays
+SUFFIX = ".pvd"
+_WRITERS: dict[str, weakref.ref] = {}  # the problem that writes a file by itself
 
 
 def write_vtu(problem, path, u, t: float = 0.0, fields=None) -> None:
@@ -141,7 +149,7 @@ def report(problem, u=None) -> dict:
         "device": problem.device.name,
         "precision": problem.options.precision,
         "vec_mode": problem.vec_mode,
-        "balance": load_balance.numbers(problem),
+        "balance": balance_numbers(problem),
         "newton_iterations": problem.newton_iterations,
         "iterations": problem.linear_iterations,
         "errors": errors,
@@ -183,13 +191,110 @@ def describe(problem) -> str:
         *([f"  '{EXTERIOR}' is {problem.mesh.left_out}"] if problem.mesh.left_out else []),
         *problem.operator.details(complete=not problem.missing_auxiliary),
         *matrices.view(problem),
-        *stored_products.view(problem),
+        *matrices.view_stored(problem),
         *direct_solvers.view(problem),
-        *saddle_splits.view(problem),
-        *load_balance.lines(problem),
+        *field_splits.view_saddle(problem),
+        *balance_lines(problem),
         problem.device.view(),
         *(ranks.table(problem.places) if problem.comm.size > 1 else []),
         memory_line(problem),
         f"  Vec mode: {problem.vec_mode} ({problem.vec_type} vectors)",
     ]
     return "\n".join(lines)
+
+
+def balance_numbers(problem) -> dict:
+    """Largest cost over the mean; fewest and most cells and unknowns of a rank; part of cells that touch other ranks.
+    Collective."""
+    comm, mesh = problem.comm, problem.mesh
+    found = comm.allgather((mesh.num_cells, problem.discretization.dofmap.num_owned, mesh.num_inner))
+    cells, unknowns, inner = zip(*found, strict=True)
+    return {
+        "cost": balance(comm, problem.cell_costs),
+        "cells": [min(cells), max(cells)],
+        "unknowns": [min(unknowns), max(unknowns)],
+        "outer_cells": 1 - sum(inner) / max(sum(cells), 1),
+    }
+
+
+def _advice(problem) -> str:
+    if problem.mesh.polytopes is not None:
+        return " (give `cost` to fe.agglomerate)"
+    return " (fe.rebalance(mesh, problem.cell_costs) evens it out)"
+
+
+def balance_lines(problem) -> list[str]:
+    """The numbers in a line for `-fe_view`, where there are several ranks. Collective."""
+    if problem.comm.size == 1:
+        return []
+    found = balance_numbers(problem)
+    (few, most), (fewest, largest) = found["cells"], found["unknowns"]
+    advice = _advice(problem) if found["cost"] > LOPSIDED else ""
+    return [
+        f"  partition: {few} to {most} cells and {fewest} to {largest} unknowns per rank, largest cost over mean "
+        f"{found['cost']:.3f}{advice}; {100 * found['outer_cells']:.0f} % of the cells touch other ranks"
+    ]
+
+
+def is_series(path) -> bool:
+    """Return True if a file is a series by its name."""
+    return isinstance(path, str | Path) and str(path).lower().endswith(SUFFIX)
+
+
+def add_to_series(problem, path, u, t: float = 0.0, time: float | None = None, fields=None) -> None:
+    """Add the state u at time t to a series, under another time if one is given. Collective. Raises OptionError.
+
+    A series goes on where this problem has begun it, or has taken the state of a checkpoint; else it begins anew.
+    """
+    with collectively(problem.comm):
+        time = number("The time t", t if time is None else time)
+    require_vec(problem, u)
+    known = problem.collections
+    if str(path) not in known:
+        known[str(path)] = Collection(path, problem.comm, goes_on=problem.checkpoints.restarted)
+    known[str(path)].add(time, lambda file: write_vtu(problem, file, u, t, fields))
+
+
+def write_after_step(problem, u, t: float, step: int, ends: bool, time: float | None = None) -> None:
+    """Write the state after a step of a run if `-fe_output` wants it, or the run ends. Collective."""
+    if problem.options.output and (ends or step % problem.options.output_interval == 0):
+        claim_series(problem, problem.options.output, "series", "fe_output", OptionError)
+        add_to_series(problem, problem.options.output, u, t, time)
+
+
+def watch_series(problem, ts) -> None:
+    """Let a TS write a series, if `-fe_output` asks for it."""
+    if problem.options.output:
+        ts.setMonitor(_TimeMonitor(problem))
+
+
+class _TimeMonitor:
+    """A monitor of TS: writes the first state, that after each interval, and the last one."""
+
+    def __init__(self, problem):
+        self._problem = weakref.ref(problem)  # which may itself keep the TS
+        self._at: int | None = None
+
+    def __call__(self, ts, step: int, t: float, u) -> None:
+        problem = self._problem()
+        if problem is None or step == self._at:  # a TS that goes on tells the present state again
+            return
+        self._at = step
+        write_after_step(problem, u, t, step, ends=ts.getConvergedReason() > 0)
+
+
+def claim_series(problem, path, what: str, option: str, kind: type[PetscHdgError]) -> None:
+    """Raise an error of a kind if two problems would write the file of an option by turns. Collective.
+
+    what: the file, in words;  option: its name without prefix.
+    """
+    writer = _WRITERS.get(str(path))
+    if writer is not None and writer() is not problem:
+        lifetimes.destroy(problem.comm)  # ends a problem that was given up, which Python may hold in cycles
+    with collectively(problem.comm):
+        if writer is not None and writer() not in (None, problem):
+            raise kind(
+                f"Two problems of this run would write the {what} {path} by turns; give them prefixes, and options "
+                f"-PREFIX_{option} of their own."
+            )
+    _WRITERS[str(path)] = weakref.ref(problem)

@@ -12,7 +12,7 @@ from petsc4py import PETSc
 
 from ...device.context import is_viennacl
 from ...errors import OptionError, SolveError
-from ...petsc import viennacl, views
+from ...petsc import views
 from .. import cells_in_time
 
 OWNER = "petsc_hdg_owner"  # what a vector is composed with, and with it what is duplicated from it
@@ -54,7 +54,7 @@ def _made(comm, sizes, kind: str, owner: PETSc.IS) -> PETSc.Vec:
     vector.compose(OWNER, owner)
     views.set_view_and_load(vector, view, load)
     if is_viennacl(vector):
-        viennacl.mend(vector, duplicate)
+        views.mend_viennacl(vector, duplicate)
     return vector
 
 

@@ -10,13 +10,12 @@ from petsc4py import PETSc
 from ... import stages
 from ...errors import OptionError, SolveError
 from ...options import ASSEMBLED, ATTACHED, defaults_in_database, given_text, loses_levels
-from ...petsc import stepping
+from ...petsc import c_library
 from ...progress import PROGRESS
 from ...value_checks import function, number
-from .. import assembled_fallback, cells_in_time, input_data, memory_traffic
-from ..checkpoints import checkpoint_schedule, first_slope, interrupts
-from ..checkpoints.bdf_history import is_bdf
-from ..checks import diagnosis
+from .. import assembled_fallback, cells_in_time, input_data, memory_traffic, solution_checks
+from ..checkpoints import checkpoint, checkpoint_schedule, method_history
+from ..checkpoints.method_history import is_bdf
 from ..linear import boundary_flow, direct_solvers, methods, preconditioners, solvers
 from ..results import viewers
 from . import explicit
@@ -167,7 +166,7 @@ def _run(problem, u0: PETSc.Vec, t1: float, dt: float, t0: float, monitor) -> PE
         set_from_options(problem, ts)
         resumed = checkpoint_schedule.resume(problem, ts, u)
         if not resumed:
-            first_slope.tell_time(ts, u)
+            method_history.tell_time_of_slope(ts, u)
         first = ts.getStepNumber()
         try:
             with _impatient(problem, ts):
@@ -231,7 +230,7 @@ def advance(problem, ts: PETSc.TS, u: PETSc.Vec, monitor=None) -> None:
     try:
         with solvers.agreed(problem.comm, ts), stages.stage("solve"), memory_traffic.counted(problem):
             problem.operator.restart()
-            with _smoothing(problem, ts), interrupts.deferred(problem):
+            with _smoothing(problem, ts), checkpoint.deferred_signals(problem):
                 ts.solve(u)
     finally:
         problem.operator.strengthen(1.0)
@@ -240,8 +239,8 @@ def advance(problem, ts: PETSc.TS, u: PETSc.Vec, monitor=None) -> None:
     problem.newton_iterations, problem.linear_iterations = ts.getSNESIterations(), _linear_iterations(problem, ts)
     problem.time_steps, problem.time = ts.getStepNumber(), ts.getTime()
     _check_converged(problem, ts)
-    diagnosis.require_finite(problem, u, t=ts.getTime())
-    diagnosis.check_meaning(problem, u, ts.getTime())
+    solution_checks.require_finite(problem, u, t=ts.getTime())
+    solution_checks.check_meaning(problem, u, ts.getTime())
 
 
 def _smoothing(problem, ts: PETSc.TS):
@@ -269,7 +268,7 @@ def _check_converged(problem, ts: PETSc.TS) -> None:
     where = f"the step from t = {ts.getTime():g} of length {ts.getTimeStep():g} failed"
     try:
         state = ts.getSolution(), ts.getTime()
-        explain = lambda: diagnosis.of_solve(problem, ts.getSNES(), *state)  # noqa: E731
+        explain = lambda: solution_checks.of_solve(problem, ts.getSNES(), *state)  # noqa: E731
         solvers.check_converged(ts.getSNES(), problem.operator.failure, explain)
     except SolveError as error:
         raise SolveError(f"{where}: {error}") from None
@@ -288,9 +287,9 @@ class Start:
     def before(self, ts) -> None:
         """Find the state after the step that begins. Collective."""
         problem, self._state = self._problem(), None
-        if problem is None or not is_bdf(ts) or stepping.adapt_type(ts) != b"none":
+        if problem is None or not is_bdf(ts) or c_library.adapt_type(ts) != b"none":
             return
-        order = stepping.bdf_order(ts)
+        order = c_library.bdf_order(ts)
         if order > 2 and ts.getStepNumber() < order:
             self._state = _extrapolated(self._form(problem), ts, order - 1)
 

@@ -1,0 +1,202 @@
+"""Launch shapes of condensation: tiles of threads, matrices on warps with tensor cores, one thread per cell."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...errors import OptionError
+from ..transposition import DeviceLimits
+
+REGISTER_ENTRIES = 110  # entries of a matrix that a GPU thread keeps in registers
+PRIVATE_BYTES = 256 * 1024  # private memory of a CPU thread that is surely there
+GPU_THREADS = ((18, 4, 4), (52, 8, 8), (100, 8, 16), (float("inf"), 16, 16))  # rows up to, row and column threads
+MOST_POINTS = 16  # points whose blocks a GPU holds at once
+LOCAL_TARGET = 16 * 1024  # bytes of local memory a GPU work-group may use for points, so that several run at once
+MOST_REALS = 120  # that a thread keeps in registers
+MOST_BLOCKS = 18  # blocks of four entries that a lane keeps in registers
+TEAMS = {1: (4, 2, 1), 2: (4, 2, 1), 4: (2, 1), 8: (1,)}  # of a work-group to try, by the warps of a team
+POINT_REALS = 32 * 24  # of local memory for the derivatives at points (HELD, HELD_REALS in condense_warp_points.cl)
+PITCH = 10  # as in condense_warp.clh
+CELLS = 8  # of a work-group (CELLS in condense_batch.clh)
+LEAST_ROWS = 16  # above which sums over points pay
+MOST_BYTES = 4 << 20  # of the reference matrices, which should stay in the second-level cache
+MOST_TENSOR_BYTES = 1 << 18  # the same on tensor cells, whose points are few for their functions
+
+
+@dataclass(frozen=True)
+class TileShape:
+    """size: rows, and columns without the right-hand side; threads of a cell; cells of a work-group; the tile of each
+    thread; chunk: points at once; scratch: whether tiles live in global memory; unroll: whether in registers.
+    """
+
+    size: int
+    row_threads: int
+    column_threads: int
+    rows_each: int
+    columns_each: int
+    components: int
+    cells: int
+    chunk: int
+    scratch: bool
+    unroll: bool
+
+    @property
+    def threads(self) -> int:
+        return self.row_threads * self.column_threads
+
+    @property
+    def group(self) -> int:
+        """Work-items of a work-group."""
+        return self.threads * self.cells
+
+    @property
+    def scratch_entries(self) -> int:
+        """Reals of global memory a cell takes."""
+        return self.threads * self.rows_each * self.columns_each if self.scratch else 0
+
+    def macros(self) -> dict[str, int | str]:
+        """Macros of condense_tile.clh."""
+        aligned = self.row_threads % self.components == 0
+        return {
+            "SIZE": self.size,
+            "THREADS": self.threads,
+            "CELLS": self.cells,
+            "ROW_THREADS": self.row_threads,
+            "COLUMN_THREADS": self.column_threads,
+            "ROWS_EACH": self.rows_each,
+            "COLUMNS_EACH": self.columns_each,
+            "ROW_COMPONENTS": 1 if aligned else self.components,
+            "CHUNK": self.chunk,
+            "SCRATCH": int(self.scratch),
+            "UNROLL": '_Pragma("unroll")' if self.unroll else "",
+        }
+
+
+def tile_shape(
+    size: int, whole: int, components: int, block: int, real_bytes: int, limits: DeviceLimits, name: str
+) -> TileShape:
+    """Shape for matrices of `size` rows in cells of `whole` degrees of freedom, with point blocks of `block` reals.
+
+    Raises OptionError if a work-group of the device cannot hold what one cell needs.
+    """
+    if limits.is_gpu:
+        side, columns = next(threads for most, *threads in GPU_THREADS if size <= most)
+        rows = components * max(1, side // components)
+        columns = rows * max(1, min(columns, limits.max_work_group // rows) // rows)
+    else:
+        rows = columns = 1
+    rows_each, columns_each = -(-size // rows), -(-(size + 1) // columns)
+    entries = rows_each * columns_each
+    scratch = entries > REGISTER_ENTRIES if limits.is_gpu else entries * real_bytes > PRIVATE_BYTES
+    cells = max(1, 64 // (rows * columns)) if limits.is_gpu and name == "condense" else 1
+    exchange = 2 * (rows * rows_each + columns * columns_each + 1)
+    chunk = _chunk(exchange, whole, block, real_bytes, limits, cells, rows * columns, name)
+    unroll = limits.is_gpu and not scratch
+    return TileShape(size, rows, columns, rows_each, columns_each, components, cells, chunk, scratch, unroll)
+
+
+def _chunk(exchange, whole, block, real_bytes, limits, cells, threads, name) -> int:
+    """Points at once: as many as there are threads, if local memory holds their blocks."""
+    vectors = exchange + (4 if name in ("condense_solve", "condense_product") else 2) * whole
+    room = limits.local_bytes // real_bytes // cells - vectors - 16
+    if room < 2 * block:
+        raise OptionError(
+            f"the device's {limits.local_bytes} bytes of local memory do not hold a cell of {whole} degrees of "
+            "freedom; lower -fe_degree"
+        )
+    wanted = min(room, LOCAL_TARGET // real_bytes // cells) if limits.is_gpu else room
+    return int(max(2, min(wanted // block, min(threads, MOST_POINTS) if limits.is_gpu else 8)))
+
+
+@dataclass(frozen=True)
+class WarpShape:
+    """size: rows, and columns without the right-hand side; warps of a cell; symmetric: whether blocks below the
+    diagonal are left out; functions: scalar functions of a cell; cells, and teams of warps, of a work-group. See
+    condense_warp.clh.
+    """
+
+    size: int
+    warps: int
+    symmetric: bool
+    functions: int
+    cells: int = CELLS
+    teams: int = 1
+    scratch_entries: int = 0
+
+    @property
+    def group(self) -> int:
+        """Work-items of a work-group."""
+        return 32 * self.warps * self.teams
+
+    @property
+    def pairs(self) -> int:
+        """Pairs of octets of rows."""
+        return -(-self.size // 16)
+
+    @property
+    def column_blocks(self) -> int:
+        """Octets of columns of a warp, the right-hand side included."""
+        return -(-(self.size // 8 + 1) // self.warps)
+
+    @property
+    def blocks(self) -> int:
+        """Blocks of 16 x 8 entries that a warp keeps."""
+        octets = range(1, self.column_blocks + 1)
+        return sum(not self.symmetric or b * self.warps > 2 * a for a in range(self.pairs) for b in octets)
+
+    @property
+    def panel_reals(self) -> int:
+        """Reals of local memory in which a team eliminates (PANEL_REALS in condense_warp.clh)."""
+        columns = max(8 * self.column_blocks * self.warps, 16 * self.pairs)
+        return PITCH * (columns + 16 * self.warps) + (128 * self.pairs if self.warps > 1 else 0)
+
+    def macros(self) -> dict[str, int]:
+        """Macros of condense_warp.clh and condense_batch.clh."""
+        return {
+            "SIZE": self.size,
+            "WARPS": self.warps,
+            "TEAMS": self.teams,
+            "PAIRS": self.pairs,
+            "COLUMN_BLOCKS": self.column_blocks,
+            "SYMMETRIC": int(self.symmetric),
+            "FUNCTION_PAIRS": -(-self.functions // 16),
+            "GROUP": self.group,
+        }
+
+
+def warp_shape(
+    size: int, symmetric: bool, functions: int, batch: bool, room: int, each: int = 0, points: int = POINT_REALS
+) -> WarpShape | None:
+    """The fewest warps whose registers hold a matrix of `size` rows, as many teams of them as fit; None: none do.
+
+    batch: whether a work-group takes CELLS cells, else its teams take a cell each. room: reals of local memory for its
+    teams, who take `each` besides what elimination and, before it, points need, `points` without a batch.
+    """
+    for most in (MOST_BLOCKS, 4 * MOST_BLOCKS // 3):
+        for warps in (1, 2, 4, 8):
+            for teams in TEAMS[warps]:
+                shape = WarpShape(size, warps, symmetric, functions, CELLS if batch else teams, teams)
+                team = max(shape.panel_reals, 0 if batch else points) + each
+                if shape.blocks <= most and teams * team <= room:
+                    return shape
+    return None
+
+
+@dataclass(frozen=True)
+class ThreadShape:
+    """size: rows of a thread's matrix, of which it holds `eliminated` columns. See condense_thread.cl."""
+
+    size: int
+    eliminated: int
+    cells: int = 32
+    group: int = 32
+    scratch_entries: int = 0
+
+    @property
+    def reals(self) -> int:
+        """Reals of a thread: columns, inverses of pivots, a column more, factors."""
+        return self.size * self.eliminated + self.eliminated + self.size
+
+    def macros(self) -> dict[str, int]:
+        """Macros of condense_thread.cl."""
+        return {"SIZE": self.size, "POINTS_FASTEST": 0}

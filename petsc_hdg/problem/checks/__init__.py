@@ -1,1 +1,0 @@
-"""Checks of solutions: warnings and errors for answers that should not be trusted."""

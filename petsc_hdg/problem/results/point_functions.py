@@ -1,0 +1,186 @@
+"""Pointwise functions on the device: at any points, integrated over meshes, regions and boundaries; exact solutions."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from ... import stages
+from ...codegen import KernelSpec
+from ...device import Kernel
+from ...errors import OptionError, PhysicsError, collectively
+from ...physics.objective import Flux, Objective
+from ...value_checks import shown, text
+from ..input_data import require_exact
+
+EXACT = "exact"  # what users write for it
+
+
+class PointFunction:
+    """A pointwise function of the solutions of a problem, compiled.
+
+    function: Objective or Flux.
+    """
+
+    def __init__(self, problem, function):
+        self.arrays, dim = problem.arrays, problem.mesh.dim
+        self.components, self.reads_auxiliary = function.components, function.reads_auxiliary
+        physics = problem.physics
+        macros = {"DIM": dim, "NCOMP": physics.num_components, "NAUX": physics.num_auxiliary}
+        macros |= {"NCONST": len(physics.constants), "NOBJ": function.components}
+        macros["BOUNDARY"] = int(function.on_boundary)
+        precision, text = problem.options.precision, function.text
+        self.kernel = Kernel(
+            KernelSpec("pointwise", ("pointwise.cl",), macros, {}, text, precision, 32), problem.device
+        )
+
+    def __call__(self, rows: np.ndarray, t: float, constants: np.ndarray) -> np.ndarray:
+        """Values [cell, point, component] of rows [cell, point, …] as State.rows gives them."""
+        shape = (*rows.shape[:2], self.components)
+        values = self.arrays.empty(max(1, int(np.prod(shape))))
+        if rows.size:
+            given = [self.arrays.to_device(data, "places") for data in (constants, rows)]
+            self.kernel(shape[0] * shape[1], shape[0] * shape[1], float(t), *given, values)
+        return self.arrays.to_host(values, shape).astype(float)
+
+
+def point_function(problem, given, name: str | None, on_boundary: bool) -> PointFunction:
+    """The function of a text, or of the physics' own f1: "f1", or "f1_FIELD". Raises PhysicsError. Not collective."""
+    key = (given, on_boundary) if isinstance(given, str) else None
+    if key in problem.point_functions:
+        return problem.point_functions[key]
+    physics, dim, what = problem.physics, problem.mesh.dim, f"field '{name}'" if name else "field"
+    fluxes = {f"f1_{field.name}": field.name for field in physics.fields}
+    fluxes |= {"f1": physics.fields[0].name} if len(physics.fields) == 1 else {}
+    if key and given == "f1" and given not in fluxes:
+        raise PhysicsError(f"The flux 'f1' of one of several fields was asked for; give {' or '.join(fluxes)}.")
+    if key and given in fluxes:
+        function = Flux(physics, problem.written_terms, fluxes[given], dim)
+    else:
+        function = Objective(physics, given, dim, on_boundary, what)
+    made = PointFunction(problem, function)
+    if key:
+        problem.point_functions[key] = made
+    return made
+
+
+class Exact:
+    """The exact solution of one problem's physics."""
+
+    def __init__(self, problem):
+        self.problem = problem
+
+    @property
+    def fields(self) -> list:
+        """Fields whose exact solution is given."""
+        return [term.field for term in self.problem.physics.terms.exact]
+
+    @cached_property
+    def _kernel(self) -> Kernel:
+        physics, dim = self.problem.physics, self.problem.mesh.dim
+        macros = {"DIM": dim, "NCOMP": physics.num_components, "NCONST": len(physics.constants)}
+        text, precision = physics.device_source(dim), self.problem.options.precision
+        return Kernel(
+            KernelSpec("exact_values", ("exact_values.cl",), macros, {}, text, precision, 32), self.problem.device
+        )
+
+    def at(self, x: np.ndarray, t: float) -> np.ndarray:
+        """Values [..., component of all fields] at coordinates x [..., dim] and time t; zero where none are given."""
+        arrays, constants = self.problem.arrays, list(self.problem.physics.constants.values()) or [0.0]
+        count, components = x[..., 0].size, self.problem.physics.num_components
+        values = arrays.empty(max(1, count * components))
+        if count:
+            places = [arrays.to_device(np.asarray(data, float), "places") for data in (constants, x)]
+            self._kernel(count, count, float(t), *places, values)
+        return arrays.to_host(values, (*x.shape[:-1], components)).astype(float)
+
+    def components(self, field: str | None) -> slice:
+        """Components of a field (None: of all). Raises PhysicsError without an exact solution."""
+        require_exact(self.problem.physics)
+        return slice(None) if field is None else self._slice(self._field(field))
+
+    def instead(self, value, t: float):
+        """Replace "exact" by functions of x in an argument of `Problem.interpolate`. Raises PhysicsError."""
+        if _is_exact(value):
+            require_exact(self.problem.physics)
+            value = {field.name: EXACT for field in self.fields}
+        if not isinstance(value, dict):
+            return value
+        return {name: self._function(name, t) if _is_exact(given) else given for name, given in value.items()}
+
+    def _function(self, name: str, t: float):
+        own = self._slice(self._field(name))
+        return lambda x: self.at(x, t)[..., own]
+
+    def _field(self, name: str):
+        """The field of a name. Raises PhysicsError for one without an exact solution."""
+        for field in self.fields:
+            if field.name == name:
+                return field
+        known = ", ".join(field.name for field in self.fields) or "none"
+        physics = self.problem.physics.name
+        raise PhysicsError(f"physics '{physics}' has no exact solution of {shown(name)}; fields that have one: {known}")
+
+    @staticmethod
+    def _slice(field) -> slice:
+        return slice(field.offset, field.offset + field.components)
+
+
+def _is_exact(value) -> bool:
+    return isinstance(value, str) and value == EXACT
+
+
+def require_auxiliary(problem) -> None:
+    """Raise PhysicsError if an auxiliary field has no values yet."""
+    for name in problem.missing_auxiliary:
+        raise PhysicsError(f"auxiliary field '{name}' has no values yet: call problem.set_auxiliary('{name}', ...)")
+
+
+class Integrals:
+    """Kernels of what was integrated, compiled once for each text, for one problem.
+
+    problem: petsc_hdg.Problem.
+    """
+
+    def __init__(self, problem):
+        self.problem = problem
+        self._kernels: dict[tuple[str, bool], Kernel] = {}
+
+    def __call__(self, given, u, t: float, label: str | None, over: str | None, side: str | None) -> float | np.ndarray:
+        """See Problem.integral."""
+        problem = self.problem
+        mesh, comm = problem.mesh, problem.comm
+        with collectively(comm):
+            if label is not None and over is not None:
+                raise OptionError(
+                    f"An integral over the cells of {shown(label)} and over the boundary {shown(over)} was asked for; "
+                    "give label= or over=, and add what both give."
+                )
+            if text("The side of an integral", side) and over is None:
+                raise OptionError(
+                    f"An integral as the side {shown(side)} sees it was asked for, of no boundary; give that by "
+                    "over=, or label= for the cells of a region."
+                )
+            kernel = self._kernel(given, over is not None)
+        inside = slice(None) if label is None else mesh.cell_mask(label)
+        with stages.stage("output"), problem.reading(u, t) as buffer:
+            if over is None:
+                parts = problem.operator.integrals(kernel, buffer, t)[:, inside]
+            else:
+                parts = problem.operator.boundary_integrals(kernel, over, buffer, t, side)
+        found = comm.allreduce(parts.sum(axis=1))
+        return float(found[0]) if len(found) == 1 else found
+
+    def _kernel(self, given, on_boundary: bool) -> Kernel:
+        """The kernel of an integrand, as Objective takes it. Raises PhysicsError."""
+        if isinstance(given, str) and (given, on_boundary) in self._kernels:
+            return self._kernels[given, on_boundary]
+        problem = self.problem
+        objective = Objective(problem.physics, given, problem.mesh.dim, on_boundary)
+        if objective.reads_auxiliary or problem.is_condensed:
+            require_auxiliary(problem)
+        kernel = problem.operator.integral_kernel(objective)
+        if isinstance(given, str):
+            self._kernels[given, on_boundary] = kernel
+        return kernel

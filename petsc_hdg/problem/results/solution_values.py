@@ -1,0 +1,129 @@
+"""Solutions as numpy arrays: nodes, cells and values, of this rank or gathered on the first; values at given places."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from mpi4py.MPI import MIN
+
+from ... import stages
+from ...discretizations.dofmap import FieldSpace, build_dofmap
+from ...errors import OptionError, collectively
+from ...mesh.geometry import Locator
+from ...output import Grid
+from ...output.arrays import cellwise, gather_rows
+from ...value_checks import reals, truth
+from .derived_fields import State
+from .results import cell_data
+
+
+def grid_of(problem, u, t: float, fields, gather: bool) -> Grid | None:
+    """See Problem.to_numpy. Collective."""
+    comm = problem.comm
+    with collectively(comm):
+        gather = truth("Whether arrays are gathered on one rank (gather)", gather)
+    with stages.stage("output"):
+        state = State(problem, u, t)
+        with collectively(comm):
+            found = state.all(problem.outputs if fields is None else fields)
+            values = {field.name: field.sample(state.element.nodes) for field in found}
+        data = {name: cellwise(name, of, problem.mesh.num_cells) for name, of in cell_data(problem).items()}
+        numbers, numbers_of_all, owned = _numbers(problem, state, len(found) > len(state.known))
+        rows = {name: _scattered(numbers, of) for name, of in ({"": state.coordinates} | values).items()}
+        if gather:
+            numbers = gather_rows(comm, numbers_of_all)
+            rows = {name: gather_rows(comm, of[:owned]) for name, of in rows.items()}
+            data = {name: gather_rows(comm, of) for name, of in data.items()}
+        if comm.rank and gather:
+            return None
+        return Grid(problem.mesh.cell, state.element.degree, rows.pop(""), numbers, rows, data)
+
+
+def _numbers(problem, state: State, may_jump: bool) -> tuple[np.ndarray, np.ndarray, int]:
+    """Numbers [cell, node] of nodes on this rank, those that it owns first, the same among all ranks, and how many it
+    owns. Cells share nodes where all fields are continuous. Collective."""
+    mesh, comm, element = problem.mesh, problem.comm, state.element
+    is_continuous = problem.discretization.name == "cg_gpu" and not may_jump
+    if is_continuous and min(field.element.degree for field in state.known.values()) > 0:
+        start, end = mesh.dm.getChart()
+        space = FieldSpace("nodes", element, 1, 0, 0, 0)
+        dofmap = build_dofmap(mesh, (space,), np.zeros((end - start, 1), bool))
+        numbers = dofmap.compact[dofmap.cell_dofs]
+        return numbers, dofmap.global_numbers[numbers], dofmap.num_owned
+    numbers = np.arange(mesh.num_cells * element.num_basis).reshape(mesh.num_cells, element.num_basis)
+    return numbers, numbers + sum(comm.allgather(numbers.size)[: comm.rank]), numbers.size
+
+
+def _scattered(numbers: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Values [node, component] from those of cells [cell, node of the cell, component]."""
+    found = np.zeros((numbers.max(initial=-1) + 1, values.shape[2]))
+    found[numbers] = values
+    return found
+
+
+class Points:
+    """Values at places of solutions of one problem, whose cells are sorted by place once."""
+
+    def __init__(self, problem):
+        self.problem = problem
+
+    @cached_property
+    def _locator(self) -> Locator:
+        return Locator(self.problem.mesh)
+
+    def __call__(self, fields: list, points) -> dict[str, np.ndarray]:
+        """Values [point, component] of Derived fields by name, see Problem.at. Collective."""
+        problem, comm = self.problem, self.problem.comm
+        with collectively(comm):
+            places = _checked(points, problem.mesh.dim)
+        _agree(comm, places)
+        with stages.stage("output"):
+            with collectively(comm):
+                cell, at = self._locator.find(places)
+            mine = self._mine(cell)
+            self._require_all(places, mine)
+            return {f.name: self._values(f, cell, at, mine == comm.rank) for f in fields}
+
+    def _mine(self, cell: np.ndarray) -> np.ndarray:
+        """Rank [point] that gives each value, the lowest of those that hold the place; their number for none."""
+        comm, found = self.problem.comm, np.empty(len(cell), dtype=np.int64)
+        comm.Allreduce(np.where(cell >= 0, comm.rank, comm.size).astype(np.int64), found, MIN)
+        return found
+
+    def _require_all(self, places: np.ndarray, rank: np.ndarray) -> None:
+        outside = np.flatnonzero(rank == self.problem.comm.size)
+        if len(outside):
+            first = ", ".join(f"{x:.6g}" for x in places[outside[0]])
+            raise OptionError(
+                f"points outside of the mesh: {len(outside)} of {len(places)}, the first is number {outside[0]} at "
+                f"({first}); give points inside of its cells, which may end short of a curved boundary"
+            )
+
+    def _values(self, field, cell: np.ndarray, at: np.ndarray, mine: np.ndarray) -> np.ndarray:
+        """Values [point, component] of a field on all ranks. Collective."""
+        values = np.zeros((len(cell), field.components))
+        with collectively(self.problem.comm):
+            values[mine] = field.sample(at[mine][:, None], cell[mine])[:, 0]
+        return self.problem.comm.allreduce(values)
+
+
+def _checked(points, dim: int) -> np.ndarray:
+    """Points [point, dim] as numbers. Raises OptionError."""
+    places = reals("The array of points", points, OptionError)
+    if places.ndim != 2 or places.shape[1] != dim:
+        raise OptionError(
+            f"Points are given as an array of shape {places.shape}; give one row of {dim} coordinates for each point."
+        )
+    if not np.isfinite(places).all():
+        row = int(np.flatnonzero(~np.isfinite(places).all(axis=1))[0])
+        raise OptionError(f"Point number {row} has a coordinate that is not finite; give finite numbers.")
+    return np.ascontiguousarray(places)
+
+
+def _agree(comm, places: np.ndarray) -> None:
+    """Raise OptionError unless all ranks give the same points. Collective."""
+    expected = comm.bcast(places)
+    with collectively(comm):
+        if not np.array_equal(expected, places):
+            raise OptionError(f"Rank {comm.rank} gives other points than rank 0; give all ranks the same points.")
