@@ -23,7 +23,7 @@ class Opened:
     def __init__(self, context):
         self.context = context
         self.programs: dict = {}
-        self.physics: set[str] = set()
+        self.physics = {""}  # programs without any come from files of the package
         self.registered: dict = {}
         self.taken = Taken()
         self.waits_for_groups: bool | None = None

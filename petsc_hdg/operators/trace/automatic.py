@@ -104,6 +104,10 @@ class Automatic(TraceFormat):
         return self.chosen.kernels if self.chosen else {}
 
     @property
+    def taken(self) -> tuple[str, ...]:
+        return self.chosen.taken if self.chosen else ()
+
+    @property
     def flops(self) -> int:
         return self.chosen.flops if self.chosen else 0
 

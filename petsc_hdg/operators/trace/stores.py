@@ -6,10 +6,8 @@ from __future__ import annotations
 import numpy as np
 from mpi4py import MPI
 
-from ...errors import PetscHdgError
 from .automatic import create_format
 from .border import border_of
-from .check import check_trace
 
 SYMMETRIC = {"double": 1e-9, "single": 1e-4}  # |xᵀKy - yᵀKx| over |xᵀKx| below which K counts as symmetric
 
@@ -91,15 +89,6 @@ class TraceStores:
     def retry(self) -> bool:
         """True if a format chose another one by what came, so that all tiles are to come again. Collective."""
         return any([each.retry() for each in self.formats])
-
-    def checked(self) -> str:
-        """Check the kernels of formats chosen on the way. Returns what is wrong, since other ranks may not be here."""
-        try:
-            for each in self.formats if self.op.discretization.options.check_kernels else ():
-                check_trace(each)
-        except PetscHdgError as error:
-            return str(error)
-        return ""
 
     def exchange(self) -> None:
         """Complete the rows that two ranks make up, once all tiles have come. Collective."""
