@@ -17,7 +17,7 @@ from petsc_hdg.discretizations.oracle import State
 from petsc_hdg.discretizations.sipg.affine_simplex import SimplexTables, affine_simplex_specs
 from petsc_hdg.discretizations.sipg.oracle import PenaltyOracle
 from petsc_hdg.discretizations.sipg.scheme import InteriorPenalty
-from petsc_hdg.discretizations.sipg.simplex import CELLS, simplex_specs
+from petsc_hdg.discretizations.sipg.simplex import CELLS, CPU_LANES, simplex_specs
 from petsc_hdg.discretizations.transposition import DeviceLimits
 from petsc_hdg.errors import OptionError
 from petsc_hdg.operators.sipg.affine_simplex import MOST_DEGREE, AffineSimplexPass
@@ -150,6 +150,24 @@ def agrees(sample: Sample) -> None:
 def test_one_work_item_of_a_gpu_for_a_cell(cell, degree, physics):
     problem = Uncompiled(box_mesh(cell, seed=4), physics(), degree, "fused", GPU, sipg_theta=2 - degree)
     assert problem.discretization.fused_specs()["sipg_action"].macros["CELLS"] == CELLS
+    agrees(Sample(problem, 5))
+
+
+@pytest.mark.parametrize(
+    ("cell", "physics", "kernel", "lanes"),
+    [
+        ("triangle", laplace, "fused", CPU_LANES),
+        ("triangle", laplace, "auto", 1),  # products are those of another pass
+        ("triangle", region_wise, "auto", CPU_LANES),  # residuals in time are as many as products
+        ("triangle", nonlinear, "auto", 1),
+        ("tetrahedron", laplace, "fused", 1),
+    ],
+)
+def test_cells_that_a_cpu_does_at_once(cell, physics, kernel, lanes):
+    mesh = triangles() if cell == "triangle" else box_mesh(cell, seed=4)
+    problem = Uncompiled(mesh, physics(), 1, kernel)
+    assert not problem.discretization.limits.is_gpu
+    assert problem.operator.fused.kernels["sipg_residual"].spec.macros["LANES"] == lanes
     agrees(Sample(problem, 5))
 
 

@@ -168,9 +168,10 @@ class SIPGSpecs(PrimalSpecs):
         """True if one pass over the cells computes residual and action."""
         return self.collocated or not self.is_tensor
 
-    def fused_specs(self) -> dict[str, KernelSpec]:
-        """Specs of `sipg_residual` and `sipg_action`. Raises OptionError where local memory does not hold a cell."""
-        return tensor_specs(self) if self.is_tensor else simplex_specs(self)
+    def fused_specs(self, is_seldom: bool = False) -> dict[str, KernelSpec]:
+        """Specs of `sipg_residual` and `sipg_action`; is_seldom: solves launch the residual a few times, and no
+        action. Raises OptionError where local memory does not hold a cell."""
+        return tensor_specs(self) if self.is_tensor else simplex_specs(self, is_seldom)
 
     @property
     def is_tensor(self) -> bool:

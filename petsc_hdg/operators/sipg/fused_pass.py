@@ -28,8 +28,9 @@ class FusedPass:
 
     @cached_property
     def kernels(self) -> dict[str, Kernel]:
-        operator = self.operator
-        return kernels_of(operator.needed(operator.discretization.fused_specs()), operator.device)
+        operator, disc = self.operator, self.operator.discretization
+        is_seldom = operator.fast is not None and not disc.physics.uses_time_derivative
+        return kernels_of(operator.needed(disc.fused_specs(is_seldom)), operator.device)
 
     def run(self, what: str, out, part: int | None, state=None, rate=None, du=None, t=None, own=None) -> None:
         """Compute `residual` or `action` on the chunks without ghost neighbours (part 0), the others (1) or all; on
