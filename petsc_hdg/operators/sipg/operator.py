@@ -9,10 +9,11 @@ import numpy as np
 from ...device import Kernel, kernels_of
 from ...discretizations.base import no_effect
 from ...discretizations.sipg.facet_data import facet_data
-from ...errors import OptionError
+from ...errors import OptionError, collectively
 from ..primal import PrimalOperator
 from .affine import AffinePass
 from .affine_simplex import AffineSimplexPass
+from .check import check_diagonal
 from .facet_halo import FacetHalo
 from .fused_pass import FusedPass
 from .penalty import SIPGPenalty
@@ -65,7 +66,7 @@ class SIPGOperator(PrimalOperator):
 
     def _first_specs(self, matrices: bool, products: bool) -> list:
         disc = self.discretization
-        found = [disc.assemble_spec(), *disc.penalty_specs().values(), disc.diagonal_spec()]
+        found = [disc.assemble_spec(), *disc.penalty_specs().values()]
         return found + (list(disc.fused_specs().values()) if self.fused is not None else [])
 
     @property
@@ -74,8 +75,6 @@ class SIPGOperator(PrimalOperator):
 
     def _compile_products(self) -> None:
         self.kernels  # noqa: B018
-        if self.source is None:
-            self.diagonal_kernel  # noqa: B018
         for fused in self._passes:
             fused.kernels  # noqa: B018
 
@@ -119,8 +118,13 @@ class SIPGOperator(PrimalOperator):
 
     @cached_property
     def diagonal_kernel(self) -> Kernel:
-        """`sipg_diagonal`."""
-        return Kernel(self.discretization.diagonal_spec(), self.device)
+        """`sipg_diagonal`, which is compiled and checked where it is first asked for. Collective."""
+        disc = self.discretization
+        self.__dict__["diagonal_kernel"] = kernel = Kernel(disc.diagonal_spec(), self.device)
+        if disc.options.check_kernels:
+            with collectively(disc.mesh.comm):
+                check_diagonal(self)
+        return kernel
 
     # Data that may change between solves -----------------------------------------------------------------
 
@@ -232,7 +236,7 @@ class SIPGOperator(PrimalOperator):
         return self.rest
 
     def diagonal(self, out) -> None:
-        """out = diagonal of J."""
+        """out = diagonal of J. Collective."""
         self.run_around(self.diagonal_kernel, self._element)
         self.assemble(self._element, out)
 
