@@ -4,8 +4,8 @@
 
 Cases: examples/poisson.py on 64² triangles of degree 2 by all schemes; -∇·((1 + u²)∇u) = x on 32² quadrilaterals of
 degree 3 by three. Each solve is that of a process, with PoCL's cache in the same folder. Processor seconds are those of
-the process and of the linkers it starts; a machine that others use disturbs them less than the clock. Python's own
-cache of compiled modules is full.
+the process and of the linkers it starts; a machine that others use disturbs them less than the clock. Rows have the
+least of all repetitions. Python's own cache of compiled modules is full.
 """
 
 from __future__ import annotations
@@ -62,14 +62,10 @@ def measured(case: str, scheme: str, options: list[str], given):
                     one = solve(case, scheme, options, checkout, Path(folder))
                     found.setdefault((state, checkout.name), []).append(one)
     for state in ("empty", "full"):
-        row = {"case": case, "scheme": scheme, "cache": state}
+        row: dict = {"kernel": "first answer", "case": case, "scheme": scheme, "cache": state}
         for checkout in map(Path.resolve, given.checkouts):
-            least = np.min(found[state, checkout.name], axis=0)
-            row |= {f"seconds: {checkout.name}, processors": round(float(least[0]), 2)}
-            row |= {
-                f"seconds: {checkout.name}, clock": round(float(least[1]), 2),
-                f"kernels: {checkout.name}": int(least[2]),
-            }
+            processors, clock, kernels = (float(least) for least in np.min(found[state, checkout.name], axis=0))
+            row[checkout.name] = {"processors": round(processors, 2), "clock": round(clock, 2), "kernels": int(kernels)}
         yield row
 
 

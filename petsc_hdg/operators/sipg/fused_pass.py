@@ -29,7 +29,8 @@ class FusedPass:
     @cached_property
     def kernels(self) -> dict[str, Kernel]:
         operator, disc = self.operator, self.operator.discretization
-        is_seldom = operator.fast is not None and not disc.physics.uses_time_derivative
+        is_alone = operator.fast is not None or not operator.multiplies
+        is_seldom = is_alone and not disc.physics.uses_time_derivative
         return kernels_of(operator.needed(disc.fused_specs(is_seldom)), operator.device)
 
     def run(self, what: str, out, part: int | None, state=None, rate=None, du=None, t=None, own=None) -> None:

@@ -24,7 +24,11 @@ class SIPGOperator(PrimalOperator):
 
     Penalties of linear physics belong to its data; those of nonlinear physics are found at the first state after
     `restart` and follow where `suits` finds that they do not suit.
+
+    multiplies: whether kernels compute products, not a matrix
     """
+
+    multiplies = True
 
     def __init__(self, discretization, arrays, source=None):
         super().__init__(discretization, arrays, source)
@@ -71,7 +75,7 @@ class SIPGOperator(PrimalOperator):
 
     @property
     def _passes(self) -> list:
-        return [p for p in (self.fused, self.fast) if p is not None]
+        return [p for p in (self.fused, self.fast if self.multiplies else None) if p is not None]
 
     def _compile_products(self) -> None:
         self.kernels  # noqa: B018
@@ -181,7 +185,7 @@ class SIPGOperator(PrimalOperator):
             self.penalty.update(self.state, self.rate, t)
         else:
             self.penalty.ensure(self.state, self.rate, t)
-        if self.fast is not None:
+        if self.fast is not None and self.multiplies:
             self.fast.update()
 
     def follow(self) -> None:
