@@ -41,9 +41,13 @@ def simplex_specs(disc, is_seldom: bool = False) -> dict[str, KernelSpec]:
     }
     sizes = {"sipg_residual": shape.residual_bytes, "sipg_action": shape.action_bytes}
     most = SCATTERED_BYTES if disc.limits.is_gpu and shape.lanes < CHUNK else CONSTANT_BYTES
-    sources, tables = (*POINTWISE, "sipg_simplex_group.clh", *in_roles("sipg_simplex.cl")), simplex_tables(disc)
+    headers, tables = (*POINTWISE, "sipg_simplex_group.clh"), simplex_tables(disc)
     how = {"most": most, "arguments": PASS, "launch": Launch(shape.lanes, shape.local_size)}
-    return {n: disc.kernel_spec(n, sources, macros, tables, shape.local_size, size, **how) for n, size in sizes.items()}
+    found = {}
+    for name, size in sizes.items():
+        roles = in_roles("sipg_simplex.cl", *([name.removeprefix("sipg_")] if is_seldom else []))
+        found[name] = disc.kernel_spec(name, (*headers, *roles), macros, tables, shape.local_size, size, **how)
+    return found
 
 
 def suits_cell(disc) -> bool:

@@ -87,7 +87,8 @@ class SIPGSpecs(PrimalSpecs):
         if self.collocated:
             macros = {**macros, "POINT_DOFS": self._point_dofs.shape[2]}
             tables = {**tables, "FACET_DOFS": self._point_dofs}
-        return self._spec(name, self._flux_sources("sipg_facet.clh", *files), macros, tables, 32, **how)
+        size = self.limits.group(32)
+        return self._spec(name, self._flux_sources("sipg_facet.clh", *files), macros, tables, size, **how)
 
     def transposed_specs(self) -> dict[str, KernelSpec]:
         """Specs of the transposed Jacobian's action: `cg_transposed` of cells, and `sipg_facet_transposed`."""
