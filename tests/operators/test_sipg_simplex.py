@@ -12,7 +12,7 @@ from sample_meshes import DIM, bent, box_mesh
 from sample_physics import everything, give_everything, one_field
 
 import petsc_hdg as fe
-from petsc_hdg.device import Arrays, Device
+from petsc_hdg.device import Arrays, Device, verdicts
 from petsc_hdg.discretizations.oracle import State
 from petsc_hdg.discretizations.sipg.affine_simplex import SimplexTables, affine_simplex_specs
 from petsc_hdg.discretizations.sipg.oracle import PenaltyOracle
@@ -205,6 +205,16 @@ def test_data_follow_constants_and_shift():
     assert np.abs(after - before).max() > 1e-3 and sample.error(after, sample.state) < 1e-13
     sample.op.linearize(sample.u, T, sample.u_t, 0.0)
     assert sample.error(sample.computed("action"), replace(sample.state, shift=0.0)) < 1e-13
+
+
+@pytest.mark.parametrize("congruent", [True, False])
+def test_the_variant_that_the_mesh_takes_is_compared(congruent, fresh_cache):
+    mesh = fe.Mesh.box(GRIDS["triangle"]) if congruent else box_mesh("triangle", seed=4)
+    problem = fe.Problem(mesh, laplace(), backend="sipg_gpu", degree=1)
+    problem.callbacks  # noqa: B018
+    fast = problem.operator.fast
+    assert bool(fast.classes) == congruent
+    assert verdicts.verdict(fast.kernels["sipg_affine_simplex"])["ok"]
 
 
 def test_cells_may_become_congruent():

@@ -85,6 +85,9 @@ class AffineSimplexPass(FusedPass):
             self._key = key
             self._classify()
 
+    def choose(self) -> None:
+        self.update()
+
     def _classify(self) -> None:
         disc, arrays, before = self.operator.discretization, self.operator.arrays, self.classes
         rows = disc.dim * (disc.dim + 1) // 2 + 1

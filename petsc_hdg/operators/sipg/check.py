@@ -31,6 +31,7 @@ def check_sipg(operator) -> None:
     if (operator.fast is not None and not operator.blocks_by_products) or not operator.multiplies:
         del checks["sipg_action"]  # which nothing takes
     if operator.fast is not None and operator.multiplies:
+        operator.fast.choose()
         checks |= dict.fromkeys(operator.fast.kernels, _check_fast)
     compare(operator, checks, Sample.of)
 

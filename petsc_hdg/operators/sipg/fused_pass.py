@@ -33,6 +33,9 @@ class FusedPass:
         is_seldom = is_alone and not disc.physics.uses_time_derivative
         return kernels_of(operator.needed(disc.fused_specs(is_seldom)), operator.device)
 
+    def choose(self) -> None:
+        """Choose among variants of the kernels by the operator's data. Not collective."""
+
     def run(self, what: str, out, part: int | None, state=None, rate=None, du=None, t=None, own=None) -> None:
         """Compute `residual` or `action` on the chunks without ghost neighbours (part 0), the others (1) or all; on
         tensor cells of `own` values (a buffer) in each cell and du in its neighbours."""
