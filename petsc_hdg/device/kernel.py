@@ -39,7 +39,7 @@ class Kernel:
         self._set, self._parts = False, {}
         self.lasting: dict | None = None  # arguments by name that stay, for those who launch it to keep
         self._is_first = compiles_at_launch(device)
-        if not (self._is_first and spec.physics in device.opened.physics):
+        if not (self._is_first and device.opened.waits and spec.physics in device.opened.physics):
             self._compile()
             device.opened.physics.add(spec.physics)
 

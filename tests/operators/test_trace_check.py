@@ -9,10 +9,11 @@ from sample_meshes import SHAPES
 from trace_samples import EPS, ESSENTIAL
 
 from petsc_hdg.device import verdicts as kept
-from petsc_hdg.discretizations.congruence import Shapes
+from petsc_hdg.discretizations.trace.facet_groups import facet_kinds
 from petsc_hdg.errors import DeviceError
 from petsc_hdg.operators.trace.automatic import create_format
 from petsc_hdg.operators.trace.check import check_trace
+from petsc_hdg.operators.trace.congruent import CongruentFacets
 
 COMPARED = {
     "dbf": {f"trace_dbf_{n}" for n in ("assemble", "product_facet", "transposed", "column")},
@@ -42,9 +43,7 @@ def test_first_use_finds_the_kernels_right(kind, cell, essential, precision, ver
     op = BareTrace(cell, 1, 2, ESSENTIAL[essential], precision)
     trace = create_format(kind.replace("shared", "element"), op)
     if kind == "shared":
-        count = op.mesh.num_cells
-        trace.share(Shapes(np.zeros(count, dtype=np.int32), np.zeros(1, dtype=np.int32)))
-        assert trace.congruent
+        trace.congruent = CongruentFacets(trace, facet_kinds(trace.layout, np.zeros(op.mesh.num_cells, dtype=np.int32)))
     trace.by_facet = kind == "dbf"
     check_trace(trace)
     assert {name for name, ok, _ in verdicts if ok} == COMPARED[kind] == set(trace.taken)
