@@ -78,8 +78,10 @@ def compile_all(problem: Problem) -> None:
         except SolveError:  # one iteration is seldom enough
             if problem.missing_auxiliary:
                 raise
-    with collectively(problem.comm):
+    with collectively(problem.comm), mock.patch.object(problem.device.opened, "waits", False):
         problem.operator.compile_variants()
+        for kernel in problem.operator.all_kernels().values():
+            kernel.program  # noqa: B018  compiled now
     u = problem.create_vec()
     problem.cell_values(u)
     if problem.physics.has_exact:

@@ -21,15 +21,18 @@ class Opened:
     context     pyopencl.Context
     programs    digest → (pyopencl.Program, Entry): compiled or loaded once, see build.py
     physics     texts of physics that compiled in one of them
+    waits       whether kernels may wait for their first use before they are compiled
     registered  (block, rank) → Registered: windows that the driver knows, see node.py
     taken       Taken: bytes of all buffers of this process there
     waits_for_groups  whether work-groups of a kernel can wait for each other, None before it is tried
     """
 
+    waits = True
+
     def __init__(self, context):
         self.context = context
         self.programs: dict = {}
-        self.physics: set[str] = set()
+        self.physics = {""}  # programs without any come from files of the package
         self.registered: dict = {}
         self.taken = Taken()
         self.waits_for_groups: bool | None = None

@@ -51,13 +51,13 @@ class Kernel:
         self._set, self._parts = False, {}
         self.lasting: dict | None = None  # arguments by name that stay, for those who launch it to keep
         self._is_first = compiles_at_launch(device)
-        if not (self._is_first and spec.physics and spec.physics in device.opened.physics):
+        if not (self._is_first and device.opened.waits and spec.physics in device.opened.physics):
             self._compile()
             device.opened.physics.add(spec.physics)
 
     def __getattr__(self, name: str):
-        """An attribute that compiling sets. A kernel whose physics has compiled before is compiled at its first use,
-        on devices that make machine code at the first launch in any case."""
+        """An attribute that compiling sets. A kernel without physics, or whose physics has compiled before, is compiled
+        at its first use, on devices that make machine code at the first launch in any case."""
         if name not in ("program", "entry", "handle", "num_args", "_free", "_names", "_arguments"):
             raise AttributeError(f"a kernel has no '{name}'")
         self._compile()

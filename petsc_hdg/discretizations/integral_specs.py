@@ -51,7 +51,8 @@ def _of_cells(disc, macros: dict, rule, *sources: str) -> KernelSpec:
     files = disc._sources("integral.cl")
     files = (*files[:-1], *sources, files[-1])
     tables, rows = disc._cell_tables(rule), macros["NOBJ"]
-    return disc._spec(macros["INTEGRAL"], files, {**disc._macros(), **macros}, tables, 32, rows=rows)
+    macros, size = {**disc._macros(), **macros}, disc.limits.group(32)
+    return disc._spec(macros["INTEGRAL"], files, macros, tables, size, rows=rows)
 
 
 # Condensed schemes ------------------------------------------------------------------------------------------------

@@ -277,7 +277,8 @@ class PrimalDiscretization(Discretization):
         macros = {**self._macros(), "NQF": tables["FACET_WEIGHTS"].shape[1], **macros}
         sources = self._sources("facet_normal.clh", "cg_facet.clh", *files)
         launch = Launch(1, columns, "facet_stride") if columns else Launch()
-        return self._spec(name, sources, macros, tables, 32, arguments=FACETS, launch=launch, rows=rows)
+        size = self.limits.group(32)
+        return self._spec(name, sources, macros, tables, size, arguments=FACETS, launch=launch, rows=rows)
 
     def assemble_spec(self, name: str = "assemble") -> KernelSpec:
         """Spec of `assemble`, `assemble_rows` or `assemble_step`, which sum element vectors."""

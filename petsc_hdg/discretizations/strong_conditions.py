@@ -164,5 +164,5 @@ class StrongConditions:
 
     def essential_spec(self, name: str = "essential_values") -> KernelSpec:
         """Spec of `essential_values` or `essential_rates`."""
-        macros, precision = self.essential_macros, self.options.precision
-        return KernelSpec(name, ("essential.cl",), macros, {}, self.physics_text, precision, 32)
+        macros, precision, size = self.essential_macros, self.options.precision, self.limits.group(32)
+        return KernelSpec(name, ("essential.cl",), macros, {}, self.physics_text, precision, size)

@@ -19,6 +19,7 @@ MOST_FOUND = 1 << 26  # columns that are looked at in one launch
 SOURCE = "block_rows.cl"
 MOST_LISTED = 1 << 32  # entries of element matrices that have a place
 FEW = 1_000_000  # entries of element matrices that PETSc sorts on a CPU sooner than kernels for them are there
+FEW_PLACES = 1 << 18  # places up to which numpy lists them on a CPU, in less time than kernels take to compile
 MOST_DOFS, MOST_DOFS_ON_CPU = 32, 100  # of a cell: longer rows would be searched for too long
 # Rows that each rank has all of: a GPU sets them up sooner than all hosts do their parts, and smooths them sooner than
 # parts of them with an exchange a product.
@@ -290,8 +291,12 @@ def _by_element(arrays, parts: list[np.ndarray], count: int) -> tuple:
 def assembly_rows(arrays, dofs, places: list[tuple], rows: int) -> list:
     """Buffers start [row + 1] and entry: of each of `rows` rows its places in element vectors, ascending.
 
+    Made on the device, or on the host where there are few.
+
     dofs: buffer of the rows of cells.   places: what a discretization's `places_of_rows` gives.
     """
+    if not arrays.device.is_gpu and sum(count for _, count, *_ in places) <= FEW_PLACES:
+        return _by_numpy(arrays, dofs, places, rows)
     kernels = BlockKernels(arrays, ("assembly_rows.cl",))
     given = [
         (dofs if numbers is None else arrays.to_device(numbers, "assembly rows"), *rest) for numbers, *rest in places
@@ -306,3 +311,16 @@ def assembly_rows(arrays, dofs, places: list[tuple], rows: int) -> list:
         kernels.run("assembly_places", count, count, length, used, rows, first, numbers, following, entry)
     kernels.run("assembly_sort", rows, rows, start, entry)
     return [start, entry]
+
+
+def _by_numpy(arrays, dofs, places: list[tuple], rows: int) -> list:
+    of_places, listed = [], []
+    for numbers, count, length, used, first in places:
+        row = arrays.to_host(dofs, count, np.int32, "assembly rows") if numbers is None else numbers.ravel()[:count]
+        inside = np.flatnonzero((np.arange(count) % length < used) & (row < rows))
+        of_places.append(row[inside])
+        listed.append(first + inside)
+    row, place = np.concatenate(of_places), np.concatenate(listed)
+    start = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=rows))])
+    entry = place[np.lexsort((place, row))] if place.size else np.zeros(1)
+    return [arrays.to_device(each.astype(np.int32), "assembly rows") for each in (start, entry)]

@@ -214,6 +214,7 @@ def check_kernels(operator) -> None:
         operator.stores.share()
         for each in operator.stores.formats:
             _check("trace", each)
+        operator.checked = operator.taken
     else:
         _check("poly" if disc.is_polytopic else "sipg" if disc.has_penalties else "cg", operator)
 

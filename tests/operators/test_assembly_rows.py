@@ -1,4 +1,4 @@
-"""Lists of places of rows in element vectors, made on the device, against numpy."""
+"""Lists of places of rows in element vectors, by kernels and by numpy."""
 
 from __future__ import annotations
 
@@ -6,14 +6,17 @@ import numpy as np
 import pytest
 
 from petsc_hdg.device import Arrays, Device
+from petsc_hdg.operators import block_rows as assembly
 from petsc_hdg.operators.block_rows import assembly_rows
 
 ROWS, STRIDE, CELLS, DOFS = 40, 32, 25, 3
 
 
+@pytest.mark.parametrize("few", [0, 1 << 18])
 @pytest.mark.parametrize("by_cell", [False, True])
-def test_lists_are_those_of_numpy(by_cell):
+def test_lists_are_complete(by_cell, few, monkeypatch):
     """With rows that nothing adds to, rows that are left out, padding, and places of a second part."""
+    monkeypatch.setattr(assembly, "FEW_PLACES", few)
     arrays, rng = Arrays(Device.select("any")), np.random.default_rng(1)
     numbers = rng.integers(0, ROWS + 5, DOFS * STRIDE)
     numbers[numbers == 7] = ROWS
@@ -29,7 +32,9 @@ def test_lists_are_those_of_numpy(by_cell):
     assert arrays.to_host(entry, start[-1], np.int32).tolist() == np.concatenate(expected).tolist()
 
 
-def test_no_rows():
+@pytest.mark.parametrize("few", [0, 1 << 18])
+def test_no_rows(few, monkeypatch):
+    monkeypatch.setattr(assembly, "FEW_PLACES", few)
     arrays = Arrays(Device.select("any"))
     start, _ = assembly_rows(arrays, arrays.to_device(np.zeros(4, np.int32)), [(None, 4, 1, 1, 0)], 0)
     assert arrays.to_host(start, 1, np.int32).tolist() == [0]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from petsc4py import PETSc
 
 from petsc_hdg.codegen import spec
 from petsc_hdg.device import build as device_build
+from petsc_hdg.device import verdicts
 from petsc_hdg.errors import DeviceError
 from petsc_hdg.mesh import Mesh
 from petsc_hdg.options import Options
@@ -57,6 +59,35 @@ def test_a_wrong_kernel_is_found(kernel, monkeypatch, fresh_cache):
     for _ in range(2):
         with pytest.raises(DeviceError, match=f"kernel '{kernel}' gives wrong results"):
             problem(variant).callbacks  # noqa: B018
+
+
+def linearized() -> tuple:
+    """The operator of interior penalty at a state, before its diagonal is asked for, and a vector."""
+    given = problem("sipg")
+    given.callbacks  # noqa: B018
+    operator = given.operator
+    assert "sipg_diagonal" not in operator.all_kernels()
+    operator.linearize(operator.arrays.to_device(np.linspace(0.5, 1.0, given.num_unknowns)))
+    return operator, operator.arrays.zeros(given.num_unknowns)
+
+
+def test_a_wrong_diagonal_is_found_where_it_is_asked_for(monkeypatch, fresh_cache):
+    original = spec.kernel_text
+    monkeypatch.setattr(
+        spec, "kernel_text", lambda name: original(name).replace("real sum = value", "real sum = 2 * value")
+    )
+    operator, out = linearized()
+    with pytest.raises(DeviceError, match="kernel 'sipg_diagonal' gives wrong results"):
+        operator.diagonal(out)
+
+
+def test_the_check_of_a_diagonal_leaves_the_linearization(fresh_cache):
+    operator, out = linearized()
+    state, penalties, version = operator.state, operator.penalties(), operator.penalty.version
+    operator.diagonal(out)
+    assert verdicts.verdict(operator.diagonal_kernel)["ok"]
+    assert np.array_equal(operator.penalties(), penalties) and penalties.any() and operator.penalty.is_known
+    assert operator.state is state and operator.penalty.version == version
 
 
 @pytest.mark.parametrize("kernel", ["cg_residual", "condense"])

@@ -11,6 +11,7 @@ import petsc_hdg as fe
 from petsc_hdg.errors import SolveError
 from petsc_hdg.operators.condensed import check, local_classes
 from petsc_hdg.operators.condensed.local_classes import pivot_ratios
+from petsc_hdg.operators.trace import check as trace_check
 from petsc_hdg.physics import library
 
 CONVECTION = fe.Physics(
@@ -91,6 +92,29 @@ def test_other_auxiliary_data_give_other_solvers():
     for name in ("one", "varied", "two"):
         difference = np.abs(answers[True, name] - answers[False, name]).max()
         assert difference < 1e-8 * np.abs(answers[False, name]).max()
+
+
+def test_kernels_are_compared_once_data_need_them(monkeypatch):
+    """Cells that share solvers take none of the kernels of cells that differ."""
+    compared = []
+    monkeypatch.setattr(check, "settle", lambda kernel, precision, compare: compared.append(kernel.spec.name))
+    monkeypatch.setattr(trace_check, "judge", lambda kernel, *values: compared.append(kernel.spec.name))
+    monkeypatch.setattr(check.verdicts, "needs_check", lambda kernel: True)
+    physics = fe.Physics(
+        {"u": 1}, f0="f0[0] = -1;", f1="for (d = 0; d < dim; ++d) f1[d] = a[0]*u_x[d];",
+        auxiliary={"kappa": fe.Auxiliary(1, "cell")}, boundary=[fe.Dirichlet("boundary", "g[0] = 0;")],
+    )  # fmt: skip
+    problem = fe.Problem(box("triangle"), physics, backend="hdg_gpu", degree=2)
+    problem.set_auxiliary("kappa", 1.0)
+    problem.solve()
+    shared = ["condense_element", "condense_shared", "trace_congruent_product", "trace_congruent_column"]
+    assert compared[:4] == shared and not {"condense", "trace_dbf_assemble"} & {*compared}
+    problem.set_auxiliary("kappa", np.random.default_rng(3).uniform(1, 2, problem.mesh.num_cells))
+    problem.solve()
+    assert {"condense", "trace_dbf_assemble"} < {*compared}
+    del compared[:]
+    problem.solve()
+    assert not compared
 
 
 def test_failures_are_told_of_cells():

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import petsc_hdg as fe
+from petsc_hdg.device import verdicts
 from petsc_hdg.operators.poly import check as check_poly
 from petsc_hdg.operators.sipg import check as check_sipg
 
@@ -47,3 +48,27 @@ def test_a_diffusivity_of_rounding_has_no_sign(sign):
     signs, vanishing = np.sign(found), np.abs(found) < 1
     assert vanishing.any() and (signs[vanishing] == 1).all()
     assert not vanishing.all() and (signs[~vanishing] == sign).all()
+
+
+@pytest.mark.parametrize("kappa", ("1", "(1 + u[0]*u[0])"))
+def test_kernels_of_products_come_where_they_are_asked_for(kappa, fresh_cache):
+    """A matrix spares them. They see the linearization that the matrix was made at."""
+    f1 = f"for (d = 0; d < dim; ++d) f1[d] = {kappa}*u_x[d];"
+    physics = fe.Physics(
+        {"u": 1}, "f0[0] = -1;", f1, boundary=[fe.Dirichlet("boundary", "g[0] = x[0];")], name="spared"
+    )
+    problem = fe.Problem(fe.agglomerate(fe.Mesh.box((4, 4)), 9), physics, backend="poly_gpu", degree=2)
+    u = problem.solve()
+    made, matrix = problem.operator, problem.callbacks.assembled.mat
+    assert not made.fine.multiplies and "sipg_affine_simplex" not in made.all_kernels()
+    du, out = matrix.createVecs()
+    du.array = np.random.default_rng(1).uniform(-1, 1, du.getLocalSize())
+    made.linearize(made.arrays.to_device(u.array))
+    problem.callbacks.assembled.update()
+    matrix.mult(du, out)
+    found = made.arrays.zeros(du.getLocalSize())
+    made.action(made.arrays.to_device(du.array), found)
+    difference = made.arrays.to_host(found, du.getLocalSize()) - out.array
+    assert np.abs(difference).max() < 1e-12 * np.abs(out.array).max()
+    name = "sipg_affine_simplex_data" if kappa == "1" else "sipg_action"
+    assert verdicts.verdict(made.all_kernels()[name])["ok"]

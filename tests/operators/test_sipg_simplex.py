@@ -12,12 +12,12 @@ from sample_meshes import DIM, bent, box_mesh
 from sample_physics import everything, give_everything, one_field
 
 import petsc_hdg as fe
-from petsc_hdg.device import Arrays, Device
+from petsc_hdg.device import Arrays, Device, verdicts
 from petsc_hdg.discretizations.oracle import State
 from petsc_hdg.discretizations.sipg.affine import SimplexTables, affine_simplex_specs
 from petsc_hdg.discretizations.sipg.oracle import PenaltyOracle
 from petsc_hdg.discretizations.sipg.scheme import InteriorPenalty
-from petsc_hdg.discretizations.sipg.simplex import CELLS, simplex_specs
+from petsc_hdg.discretizations.sipg.simplex import CELLS, CPU_LANES, simplex_specs
 from petsc_hdg.discretizations.transposition import DeviceLimits
 from petsc_hdg.errors import OptionError
 from petsc_hdg.operators.sipg.operator import SIPGOperator
@@ -153,6 +153,26 @@ def test_one_work_item_of_a_gpu_for_a_cell(cell, degree, physics):
     agrees(Sample(problem, 5))
 
 
+@pytest.mark.parametrize(
+    ("cell", "physics", "kernel", "lanes"),
+    [
+        ("triangle", laplace, "fused", CPU_LANES),
+        ("triangle", laplace, "auto", 1),  # products are those of another pass
+        ("triangle", region_wise, "auto", CPU_LANES),  # residuals in time are as many as products
+        ("triangle", nonlinear, "auto", 1),
+        ("tetrahedron", laplace, "fused", 1),
+    ],
+)
+def test_cells_that_a_cpu_does_at_once(cell, physics, kernel, lanes):
+    mesh = triangles() if cell == "triangle" else box_mesh(cell, seed=4)
+    problem = Uncompiled(mesh, physics(), 1, kernel)
+    assert not problem.discretization.limits.is_gpu
+    spec = problem.operator.fused.kernels["sipg_residual"].spec
+    assert spec.macros["LANES"] == lanes
+    assert ("role_action.clh" in spec.sources) == (problem.operator.product == "fused" or lanes > 1)
+    agrees(Sample(problem, 5))
+
+
 AFFINE = [(cell, degree) for cell in SHAPES for degree in range(1, MOST_DEGREE[cell] + 1)]
 
 
@@ -185,6 +205,16 @@ def test_data_follow_constants_and_shift():
     assert np.abs(after - before).max() > 1e-3 and sample.error(after, sample.state) < 1e-13
     sample.op.linearize(sample.u, T, sample.u_t, 0.0)
     assert sample.error(sample.computed("action"), replace(sample.state, shift=0.0)) < 1e-13
+
+
+@pytest.mark.parametrize("congruent", [True, False])
+def test_the_variant_that_the_mesh_takes_is_compared(congruent, fresh_cache):
+    mesh = fe.Mesh.box(GRIDS["triangle"]) if congruent else box_mesh("triangle", seed=4)
+    problem = fe.Problem(mesh, laplace(), backend="sipg_gpu", degree=1)
+    problem.callbacks  # noqa: B018
+    fast = problem.operator.fast
+    assert bool(fast.classes) == congruent
+    assert verdicts.verdict(fast.kernels["sipg_affine_simplex"])["ok"]
 
 
 def test_cells_may_become_congruent():

@@ -240,10 +240,8 @@ class HybridizedDG(CondensedDiscretization):
         """Spec of `essential_projections`."""
         table = self.projection()
         macros = {**self.essential_macros, "NQF": table.shape[1]}
-        tables = {"PROJECTION": table}
-        return KernelSpec(
-            name, ("essential_projection.cl",), macros, tables, self.physics_text, self.options.precision, 32
-        )
+        tables, precision, size = {"PROJECTION": table}, self.options.precision, self.limits.group(32)
+        return KernelSpec(name, ("essential_projection.cl",), macros, tables, self.physics_text, precision, size)
 
     @property
     def projection_degree(self) -> int:

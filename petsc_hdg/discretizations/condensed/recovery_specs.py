@@ -60,7 +60,8 @@ class RecoverySpecs:
     def gradient_spec(self) -> KernelSpec:
         """Spec of `hdg_gradient`, at the nodes of `gradient_element`."""
         points, count = self.gradient_element.nodes, self.gradient_element.num_basis
-        return self.spec("hdg_gradient", {"NPOINTS": count}, self.tables(points), 64, items=count, row="stride")
+        size = self.disc.limits.group(64)
+        return self.spec("hdg_gradient", {"NPOINTS": count}, self.tables(points), size, items=count, row="stride")
 
     def star_spec(self) -> KernelSpec:
         """Spec of `hdg_star`: a work-group per cell, whose working memory is local where that suffices."""
@@ -140,12 +141,14 @@ class RecoverySpecs:
         return np.ascontiguousarray(jumps.T), weights, mean
 
     def spec(
-        self, name, macros: dict, tables: dict, local_size=32, local_bytes=0, headers=(), files=(), items=1, row=""
+        self, name, macros: dict, tables: dict, local_size=0, local_bytes=0, headers=(), files=(), items=1, row=""
     ):
-        """The KernelSpec of a kernel of `files` (that of its name). items, row: of its Launch."""
+        """The KernelSpec of a kernel of `files` (that of its name), whose work-items share nothing without local_size.
+        items, row: of its Launch."""
         disc = self.disc
         point = ("geometry.clh", "geometry_nodes.clh", "point.clh")
         sources = (*point, *headers, "hdg_recovery.clh", *(files or (f"{name}.cl",)))
         macros = {**disc.point_macros(), "NFUN": disc.num_functions, **macros}
         how = {"rows": macros.get("NOBJ", 0), "arguments": ARGUMENTS[name], "launch": Launch(1, items, row)}
-        return disc.kernel_spec(name, sources, macros, tables, local_size, local_bytes, **how)
+        size = local_size or disc.limits.group(32)
+        return disc.kernel_spec(name, sources, macros, tables, size, local_bytes, **how)

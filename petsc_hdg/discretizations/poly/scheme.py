@@ -42,7 +42,7 @@ ACTION = AROUND + signature("""
 """)
 TRANSFERS = ("poly_expand", "poly_restrict")
 MOST_UNROLLED = 64  # functions whose degrees are numbers in the program
-GPU_GROUP, CPU_GROUP = 64, 8  # work-items of a work-group
+GPU_GROUP, CPU_GROUP = 64, 1  # work-items of a work-group
 POINTS_OF_LANE = {"nodes": 2, "action": 12}  # at least, where more work-items share a polytope
 CHUNK = 16  # functions whose sums are added up at once
 HIGHEST = 6  # degree of a polytope

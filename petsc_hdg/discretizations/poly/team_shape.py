@@ -13,7 +13,7 @@ RIGHT = {"volume": 1, "facets": 2}  # arrays of columns beside the one of rows
 WARP = 32  # work-items that run in step: one work-group, where a team is not larger
 GPU_LOCAL = 32 * 1024  # bytes of local memory of a work-group
 GPU_ITEMS = 1 << 16  # work-items that keep a GPU busy
-CPU_GROUP, CPU_POINTS = 16, 8
+CPU_POINTS = {"volume": 8, "facets": 4}
 MOST_SPLIT = 8
 LEAST_ROWS = {"volume": 5, "facets": 5}  # functions below which tiles are mostly padding
 MOST_BLOCKS = 8  # of eight functions
@@ -130,13 +130,14 @@ def tiling(panel: int, most: int) -> tuple[tuple[int, int], tuple[int, int]]:
 
 
 def team_shape(part: str, rows: int, slots: int, real_bytes: int, limits) -> TeamShape:
-    """Shape for blocks of so many rows; part: volume or facets."""
+    """Shape for blocks of so many rows; part: volume or facets. On a CPU a team is one work-item: compilers make
+    vectors of its tile, and take half as long as for several with barriers between them."""
     panels = -(-rows // MOST_PANEL)
     panel = -(-rows // panels)
-    sides, tiles = tiling(panel, MOST_SUMS[part])
+    sides, tiles = tiling(panel, MOST_SUMS[part]) if limits.is_gpu else ((1, 1), (panel, panel))
     threads = sides[0] * sides[1]
-    teams = max(1, (WARP if limits.is_gpu else CPU_GROUP) // threads)
-    points = max(2, min(threads, 64)) if limits.is_gpu else CPU_POINTS
+    teams = max(1, WARP // threads) if limits.is_gpu else 1
+    points = max(2, min(threads, 64)) if limits.is_gpu else CPU_POINTS[part]
     shape = TeamShape(panel, panels, sides, tiles, slots, RIGHT[part], real_bytes, points, teams)
     most = min(GPU_LOCAL, limits.local_bytes) if limits.is_gpu else limits.local_bytes
     while shape.local_bytes > most and shape.points > max(2, threads // 4):

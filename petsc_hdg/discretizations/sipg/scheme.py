@@ -267,7 +267,8 @@ class InteriorPenalty(PrimalDiscretization):
         if self.collocated:
             macros = {**macros, "POINT_DOFS": self._point_dofs.shape[2]}
             tables = {**tables, "FACET_DOFS": self._point_dofs}
-        return self._spec(name, self._flux_sources("sipg_facet.clh", *files), macros, tables, 32, **how)
+        size = self.limits.group(32)
+        return self._spec(name, self._flux_sources("sipg_facet.clh", *files), macros, tables, size, **how)
 
     def transposed_specs(self) -> dict[str, KernelSpec]:
         """Specs of the transposed Jacobian's action: `cg_transposed` of cells, and `sipg_facet_transposed`."""
@@ -348,9 +349,10 @@ class InteriorPenalty(PrimalDiscretization):
         """True if one pass over the cells computes residual and action."""
         return self.collocated or not self.is_tensor
 
-    def fused_specs(self) -> dict[str, KernelSpec]:
-        """Specs of `sipg_residual` and `sipg_action`. Raises OptionError where local memory does not hold a cell."""
-        return tensor_specs(self) if self.is_tensor else simplex_specs(self)
+    def fused_specs(self, is_seldom: bool = False) -> dict[str, KernelSpec]:
+        """Specs of `sipg_residual` and `sipg_action`; is_seldom: solves launch the residual a few times, and no
+        action. Raises OptionError where local memory does not hold a cell."""
+        return tensor_specs(self) if self.is_tensor else simplex_specs(self, is_seldom)
 
     @property
     def is_tensor(self) -> bool:

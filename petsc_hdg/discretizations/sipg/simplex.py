@@ -17,17 +17,17 @@ POINTWISE = ("geometry.clh", "point.clh", "sipg_flux.clh", "sipg_simplex.clh", "
 CELL_DEGREES = {2: 4, 3: 2}  # up to which one work-item of a GPU holds a straight cell of one field
 CELLS = 128  # work-items of such a work-group
 ROLLED_DOFS = {2: 10, 3: 4}  # of a cell from which on its facets are done by the same instructions
-CPU_LANES = 8  # cells that a CPU does at once: a vector register of AVX-512
+CPU_LANES = 8  # cells that a CPU does at once where that pays, though it takes three times as long to compile
 GPU_THREADS = 256  # work-items of a work-group of a GPU, at most
 GPU_LOCAL_TARGET = 24 * 1024  # bytes of local memory that let several work-groups of a GPU run at once
 MOST_UNROLLED = 400  # multiplications of a value and its gradient at a point up to which their loop is unrolled
 
 
-def simplex_specs(disc) -> dict[str, KernelSpec]:
+def simplex_specs(disc, is_seldom: bool = False) -> dict[str, KernelSpec]:
     """Specs of `sipg_residual` and `sipg_action` of an InteriorPenalty. Raises OptionError (local memory)."""
     if suits_cell(disc):
         return cell_specs(disc)
-    shape = simplex_shape(disc)
+    shape = simplex_shape(disc, is_seldom)
     small = disc.num_dofs * (1 + disc.dim) <= MOST_UNROLLED
     macros = {
         **disc._macros(),
@@ -41,9 +41,13 @@ def simplex_specs(disc) -> dict[str, KernelSpec]:
     }
     sizes = {"sipg_residual": shape.residual_bytes, "sipg_action": shape.action_bytes}
     most = SCATTERED_BYTES if disc.limits.is_gpu and shape.lanes < CHUNK else CONSTANT_BYTES
-    sources, tables = (*POINTWISE, "sipg_simplex_group.clh", *in_roles("sipg_simplex.cl")), simplex_tables(disc)
+    headers, tables = (*POINTWISE, "sipg_simplex_group.clh"), simplex_tables(disc)
     how = {"most": most, "arguments": PASS, "launch": Launch(shape.lanes, shape.local_size)}
-    return {n: disc.kernel_spec(n, sources, macros, tables, shape.local_size, size, **how) for n, size in sizes.items()}
+    found = {}
+    for name, size in sizes.items():
+        roles = in_roles("sipg_simplex.cl", *([name.removeprefix("sipg_")] if is_seldom else []))
+        found[name] = disc.kernel_spec(name, (*headers, *roles), macros, tables, shape.local_size, size, **how)
+    return found
 
 
 def suits_cell(disc) -> bool:
@@ -119,7 +123,7 @@ def node_orders(element: ReferenceElement) -> np.ndarray:
 # Launch shape ---------------------------------------------------------------------------------------------------------
 
 
-def simplex_shape(disc) -> PassShape:
+def simplex_shape(disc, is_seldom: bool = False) -> PassShape:
     """Cells and work-items of a work-group. Raises OptionError where not even one cell fits into local memory."""
     time, state = int(disc.physics.uses_time_derivative), int(not disc.physics.is_linear)
     residual, action = (cell_reals(disc, v) * disc.real_bytes for v in (1 + time, 1 + state * (1 + time)))
@@ -137,7 +141,8 @@ def simplex_shape(disc) -> PassShape:
         lanes = next(k for k in (32, 16, 8, 4, 2, 1) if k * largest <= target)
         threads = max(2, min(disc.num_nodes, min(GPU_THREADS, limits.max_work_group) // lanes))
     else:
-        lanes, threads = next(k for k in (CPU_LANES, 4, 2, 1) if k * largest <= most), 1
+        pays = disc.dim == 2 and disc.physics.is_linear and not is_seldom
+        lanes, threads = next(k for k in ((CPU_LANES, 4, 2, 1) if pays else (1,)) if k * largest <= most), 1
     return PassShape(lanes, threads, lanes * residual, lanes * action)
 
 

@@ -10,9 +10,10 @@ from ... import stages
 from ...device import Kernel, kernels_of
 from ...discretizations.condensed.specs import class_specs
 from ...discretizations.forwarded import forwarded
-from ...errors import SolveError
+from ...errors import PetscHdgError, SolveError
 from ...value_checks import plural
 from ..base import DeviceOperator
+from ..check import check_kernels
 from ..facet_numbers import FacetNumbers
 from ..overlap import LAST, OUTER
 from ..trace.stores import TraceStores, is_symmetric
@@ -62,6 +63,7 @@ class CondensedOperator(DeviceOperator):
         self._load_of: tuple | None = None  # data that F(0) and f belong to
         self._shift = self._particular = None
         self._symmetric: bool | None = None
+        self.checked: tuple | None = None  # `taken` when kernels were compared with numpy
 
     @property
     def _essential_vectors(self):
@@ -106,6 +108,8 @@ class CondensedOperator(DeviceOperator):
         """Compile what residuals and products need; with `matrices`, values of the assembled matrix are kept too, and
         cells that have been condensed are so once more for them."""
         self.stores.wants_values, self._matrix_of = matrices or self.format is None, None
+        if self.dofmap.num_constrained:
+            self._essential_kernel  # noqa: B018  a small program tells mistakes of the physics, where large ones wait
         self.kernels, self.kept.kernels, self.local.kernels, self._following_kernels  # noqa: B018
         self.stores.compile()
 
@@ -140,6 +144,21 @@ class CondensedOperator(DeviceOperator):
 
     matrix_flops = diagonal_flops = 0  # what is assembled, or picked, has been counted by the local stage
 
+    @property
+    def taken(self) -> tuple:
+        """What tells which kernels cells and trace formats take. Collective."""
+        return self.local.classes is not None, *(each.taken for each in self.stores.formats)
+
+    def _check_again(self) -> str:
+        """Check the kernels that data, or a matrix, have made this operator take after the first check. Returns what is
+        wrong, since other ranks may not be here."""
+        try:
+            if self.checked not in (None, self.taken):
+                check_kernels(self)
+        except PetscHdgError as error:
+            return str(error)
+        return ""
+
     # Local stage -----------------------------------------------------------------------------------------
 
     def trace(self, x, t: float, vector: TailedVector | None = None) -> TailedVector:
@@ -155,16 +174,17 @@ class CondensedOperator(DeviceOperator):
 
     def _condense(self, trace: TailedVector, interior, t: float, matrix: bool, recovery=None) -> None:
         """Condense all cells; with `matrix` into the stores of the trace matrix. Collective."""
-        stores, failure = self.stores, ""
+        stores = self.stores
         self._load_of = None
         if matrix:
             self._matrix_of = self._symmetric = None
         take = stores.take if matrix else None
         if matrix:
             stores.begin()
+        failure = self._check_again()
         self.local.condense(trace, interior, t, take, recovery)
         if matrix and stores.retry():
-            failure = stores.checked()
+            failure = failure or self._check_again()
             self.local.condense(trace, interior, t, take, recovery)
         self.local.release()
         self._check(failure or self.local.condensation_failure())

@@ -14,6 +14,7 @@ from ...discretizations.forwarded import forwarded
 from ...discretizations.poly.shapes import shape_numbers
 from ...errors import MeshError, PhysicsError, collectively
 from ...value_checks import plural
+from ..sipg.check import check_sipg, linearization_kept
 from ..sipg.operator import SIPGOperator
 from ..vectors import TailedVector
 from .matrices import PolytopicMatrices
@@ -153,15 +154,16 @@ class PolytopicOperator:
         return kernels_of(self.discretization.transfer_specs(), self.device)
 
     def compile(self, matrices: bool = False) -> None:
-        """Compile what residuals and products need, and the matrices if asked for. Not collective."""
+        """Compile what residuals need, and the matrices if asked for, else what products need. Not collective."""
+        self.fine.multiplies = not (matrices or self._is_direct)
         self.kernels  # noqa: B018
         self.fine.kernels  # noqa: B018
         for fused in self.fine._passes:
             fused.kernels  # noqa: B018
-        if self._is_direct:
-            self.products.launches  # noqa: B018
         if matrices:
             self.assembly.compile()
+        elif self._is_direct:
+            self.products.launches  # noqa: B018
 
     def all_kernels(self) -> dict[str, Kernel]:
         """Every kernel compiled so far, by name."""
@@ -221,8 +223,20 @@ class PolytopicOperator:
         if self._is_direct:
             self.products.run(du, out)
             return
+        if not self.fine.multiplies:
+            self._multiply_by_kernels()
         self.fine.action(self.expand(du), self._expanded["out"])
         self.restrict(self._expanded["out"], out)
+
+    def _multiply_by_kernels(self) -> None:
+        """Compile and check the kernels of products, which matrices spared. Collective."""
+        fine, disc = self.fine, self.discretization
+        fine.multiplies = True
+        if disc.options.check_kernels:
+            with collectively(disc.mesh.comm), linearization_kept(fine):
+                check_sipg(fine)
+        if fine.fast is not None:
+            fine.fast.update()
 
     def transposed(self, w, out) -> None:
         """out = Jᵀ w at the state of `linearize`. Collective."""

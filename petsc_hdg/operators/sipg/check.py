@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
 
@@ -25,14 +26,31 @@ def check_sipg(operator) -> None:
         "sipg_facet_residual": lambda s: s.vectors_by("sipg_facet_residual", s.facets, s.state),
         "sipg_facet_action": lambda s: s.vectors_by("sipg_facet_action", s.facets, s.direction),
         "sipg_facet_matrix": _check_block,
-        "sipg_diagonal": _check_diagonal,
         "sipg_facet_coupling": _check_coupling,
     }
-    if operator.fast is not None:
-        if not operator.blocks_by_products:
-            del checks["sipg_action"]  # which nothing takes
+    if (operator.fast is not None and not operator.blocks_by_products) or not operator.multiplies:
+        del checks["sipg_action"]  # which nothing takes
+    if operator.fast is not None and operator.multiplies:
+        operator.fast.choose()
         checks |= dict.fromkeys(operator.fast.kernels, _check_fast)
     compare(operator, checks, Sample.of)
+
+
+def check_diagonal(operator) -> None:
+    """Check `sipg_diagonal` likewise. The operator keeps its linearization and its penalties."""
+    with linearization_kept(operator):
+        compare(operator, {"sipg_diagonal": _check_diagonal}, Sample.of)
+
+
+@contextmanager
+def linearization_kept(operator):
+    """A block of checks between a linearization and its use: penalties are then as before."""
+    penalty, copy = operator.penalty, operator.arrays.copy
+    kept, before = operator.arrays.empty(penalty.size), (penalty.is_known, penalty.version)
+    copy(penalty.buffer, kept, penalty.size)
+    yield
+    copy(kept, penalty.buffer, penalty.size)
+    penalty.is_known, penalty.version = before
 
 
 class Sample(CellSample):

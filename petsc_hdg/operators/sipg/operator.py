@@ -13,9 +13,10 @@ from ...device.halo import Halo
 from ...discretizations.base import cell_fastest, no_effect
 from ...discretizations.sipg.interleaved import Interleaved
 from ...discretizations.sipg.neighbours import FacetData, facet_data
-from ...errors import OptionError
+from ...errors import OptionError, collectively
 from ..facet_numbers import FacetNumbers
 from ..primal import PrimalOperator
+from .check import check_diagonal
 from .passes import AffinePass, AffineSimplexPass, FusedPass
 
 
@@ -24,7 +25,11 @@ class SIPGOperator(PrimalOperator):
 
     Penalties of linear physics belong to its data; those of nonlinear physics are found at the first state after
     `restart` and follow where `suits` finds that they do not suit.
+
+    multiplies: whether kernels compute products, not a matrix
     """
+
+    multiplies = True
 
     def __init__(self, discretization, arrays, source=None):
         super().__init__(discretization, arrays, source)
@@ -66,17 +71,15 @@ class SIPGOperator(PrimalOperator):
 
     def _first_specs(self, matrices: bool, products: bool) -> list:
         disc = self.discretization
-        found = [disc.assemble_spec(), *disc.penalty_specs().values(), disc.diagonal_spec()]
+        found = [disc.assemble_spec(), *disc.penalty_specs().values()]
         return found + (list(disc.fused_specs().values()) if self.fused is not None else [])
 
     @property
     def _passes(self) -> list:
-        return [p for p in (self.fused, self.fast) if p is not None]
+        return [p for p in (self.fused, self.fast if self.multiplies else None) if p is not None]
 
     def _compile_products(self) -> None:
         self.kernels  # noqa: B018
-        if self.source is None:
-            self.diagonal_kernel  # noqa: B018
         for fused in self._passes:
             fused.kernels  # noqa: B018
 
@@ -120,8 +123,13 @@ class SIPGOperator(PrimalOperator):
 
     @cached_property
     def diagonal_kernel(self) -> Kernel:
-        """`sipg_diagonal`."""
-        return Kernel(self.discretization.diagonal_spec(), self.device)
+        """`sipg_diagonal`, which is compiled and checked where it is first asked for. Collective."""
+        disc = self.discretization
+        self.__dict__["diagonal_kernel"] = kernel = Kernel(disc.diagonal_spec(), self.device)
+        if disc.options.check_kernels:
+            with collectively(disc.mesh.comm):
+                check_diagonal(self)
+        return kernel
 
     # Data that may change between solves -----------------------------------------------------------------
 
@@ -178,7 +186,7 @@ class SIPGOperator(PrimalOperator):
             self.penalty.update(self.state, self.rate, t)
         else:
             self.penalty.ensure(self.state, self.rate, t)
-        if self.fast is not None:
+        if self.fast is not None and self.multiplies:
             self.fast.update()
 
     def follow(self) -> None:
@@ -233,7 +241,7 @@ class SIPGOperator(PrimalOperator):
         return self.rest
 
     def diagonal(self, out) -> None:
-        """out = diagonal of J."""
+        """out = diagonal of J. Collective."""
         self.run_around(self.diagonal_kernel, self._element)
         self.assemble(self._element, out)
 

@@ -109,8 +109,13 @@ class FusedPass:
 
     @cached_property
     def kernels(self) -> dict[str, Kernel]:
-        operator = self.operator
-        return kernels_of(operator.needed(operator.discretization.fused_specs()), operator.device)
+        operator, disc = self.operator, self.operator.discretization
+        is_alone = operator.fast is not None or not operator.multiplies
+        is_seldom = is_alone and not disc.physics.uses_time_derivative
+        return kernels_of(operator.needed(disc.fused_specs(is_seldom)), operator.device)
+
+    def choose(self) -> None:
+        """Choose among variants of the kernels by the operator's data. Not collective."""
 
     def run(self, what: str, out, part: int | None, state=None, rate=None, du=None, t=None, own=None) -> None:
         """Compute `residual` or `action` on the chunks without ghost neighbours (part 0), the others (1) or all; on
@@ -305,6 +310,9 @@ class AffineSimplexPass(FusedPass):
         if key != self._key:
             self._key = key
             self._classify()
+
+    def choose(self) -> None:
+        self.update()
 
     def _classify(self) -> None:
         disc, arrays, before = self.operator.discretization, self.operator.arrays, self.classes

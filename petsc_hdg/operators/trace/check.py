@@ -18,14 +18,14 @@ CELLS = 8  # compared; consecutive ones, so that most have a facet in common wit
 
 
 def check_trace(trace) -> None:
-    """Check those kernels of a format that have not been checked on this device yet. Not collective.
+    """Check the kernels that a format takes now where they have not been checked on this device yet. Not collective.
 
     Raises DeviceError naming the kernel and the difference.
     """
     trace = getattr(trace, "chosen", trace)  # by `auto`
     if trace is None:
         return
-    names = [name for name in _checked(trace) if verdicts.needs_check(trace.kernels[name])]
+    names = [name for name in trace.taken if verdicts.needs_check(trace.kernels[name])]
     sample = _Sample(trace) if names and trace.num_cells else None
     if sample is None or not sample.num_free:
         return
@@ -34,26 +34,25 @@ def check_trace(trace) -> None:
         judge(trace.kernels[name], *results[name], "single" if trace.stored.itemsize == 4 else "double")
 
 
-def _checked(trace) -> list[str]:
-    """Kernels of a format whose results are compared; the others come before one of these."""
-    if trace.kind == "dbf":
-        return [name for name in trace.kernels if trace.by_facet or name != "trace_dbf_product_facet"]
-    return [name for name in trace.kernels if name.split("_")[-1] in ("product", "transposed", "column", "cut")]
-
-
 def _check_dense(s: _Sample) -> dict:
     s.fill(symmetric=False)
     A, x = s.assembled(), s.values
     found = {"trace_dbf_assemble": (_expanded(s.format), A)}
-    for by_facet, name in ((True, "trace_dbf_product_facet"), (False, "trace_dbf_product")):
-        s.format.by_facet = by_facet
-        found[name] = s.run(s.format.mult), A @ x
+    found[f"trace_dbf_product{'_facet' * s.format.by_facet}"] = s.run(s.format.mult), A @ x
     found["trace_dbf_transposed"] = s.run(s.format.mult_transpose), A.T @ x
     found["trace_dbf_column"] = s.run(s.format.diagonal, with_x=False), A.diagonal()
     return found
 
 
 def _check_elements(s: _Sample) -> dict:
+    if s.shares:
+        s.share()
+        s.fill(symmetric=False)
+        A = s.assembled()
+        both = s.run(s.format.mult), s.run(s.format.mult_transpose)
+        product = np.concatenate(both), np.concatenate([A @ s.values, A.T @ s.values])
+        column = s.run(s.format.diagonal, with_x=False), A.diagonal()
+        return {"trace_congruent_product": product, "trace_congruent_column": column}
     found = {}
     for symmetric, name in ((True, "trace_packed"), (False, "trace_element")):
         s.fill(symmetric)
@@ -61,13 +60,6 @@ def _check_elements(s: _Sample) -> dict:
         found[f"{name}_product"] = s.run(s.format.mult), A @ s.values
         found[f"{name}_transposed"] = s.run(s.format.mult_transpose), A.T @ s.values
         found[f"{name}_column"] = s.run(s.format.diagonal, with_x=False), A.diagonal()
-    if s.format.can_share:
-        s.share()
-        s.fill(symmetric=False)
-        A = s.assembled()
-        both = s.run(s.format.mult), s.run(s.format.mult_transpose)
-        found["trace_congruent_product"] = np.concatenate(both), np.concatenate([A @ s.values, A.T @ s.values])
-        found["trace_congruent_column"] = s.run(s.format.diagonal, with_x=False), A.diagonal()
     return found
 
 
@@ -109,6 +101,7 @@ class _Sample:
         self.numbers = self.dofmap.compact[self.dofmap.cell_dofs]
         self.format = type(trace)(self, single=trace.stored != trace.arrays.real)
         self.format.use_kernels_of(trace)
+        self.shares = getattr(trace, "congruent", None) is not None
         self.values = np.random.default_rng(7).uniform(-1, 1, self.num_free)
         self.shape = np.arange(count)  # cells of one shape have the same matrix
         self.K = np.zeros(0)

@@ -36,6 +36,11 @@ class DenseBlock(TraceFormat):
         return kernels_of(self.specs.dense_blocks(), self.operator.device)
 
     @property
+    def taken(self) -> tuple[str, ...]:
+        product = "product_facet" if self.by_facet else "product"
+        return tuple(f"trace_dbf_{name}" for name in ("assemble", product, "transposed", "column"))
+
+    @property
     def matrix_reals(self) -> int:
         return self.layout.num_slots * self.layout.block * self.row_stride
 

@@ -147,6 +147,13 @@ class ElementMatrices(TraceFormat):
         return kernels_of(specs, self.operator.device)
 
     @property
+    def taken(self) -> tuple[str, ...]:
+        if self.congruent:
+            return "trace_congruent_product", "trace_congruent_column"
+        packed = "trace_packed_product", "trace_packed_column"
+        return *packed, *(f"trace_element_{name}" for name in ("product", "transposed", "column"))
+
+    @property
     def can_share(self) -> bool:
         """Facets own their unknowns, so that those beside congruent cells have the same blocks."""
         return self.has_facets

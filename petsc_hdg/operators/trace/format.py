@@ -51,6 +51,11 @@ class TraceFormat:
         self._tiles: dict = {}
 
     @property
+    def taken(self) -> tuple[str, ...]:
+        """Kernels it takes as it is, by name, whose results can be compared; others come before one of these."""
+        raise NotImplementedError
+
+    @property
     def nbytes(self) -> int:
         """Bytes of device memory that hold the matrix and its indices."""
         raise NotImplementedError

@@ -8,9 +8,8 @@ import numpy as np
 from mpi4py import MPI
 
 from ...discretizations.forwarded import forwarded
-from ...errors import OptionError, PetscHdgError
+from ...errors import OptionError
 from .border import border_of
-from .check import check_trace
 from .dense_block import DenseBlock
 from .element_matrices import ElementMatrices
 from .format import TraceFormat
@@ -112,6 +111,10 @@ class Automatic(TraceFormat):
         return self.chosen.kernels if self.chosen else {}
 
     @property
+    def taken(self) -> tuple[str, ...]:
+        return self.chosen.taken if self.chosen else ()
+
+    @property
     def flops(self) -> int:
         return self.chosen.flops if self.chosen else 0
 
@@ -210,15 +213,6 @@ class TraceStores:
     def retry(self) -> bool:
         """True if a format chose another one by what came, so that all tiles are to come again. Collective."""
         return any([each.retry() for each in self.formats])
-
-    def checked(self) -> str:
-        """Check the kernels of formats chosen on the way. Returns what is wrong, since other ranks may not be here."""
-        try:
-            for each in self.formats if self.op.discretization.options.check_kernels else ():
-                check_trace(each)
-        except PetscHdgError as error:
-            return str(error)
-        return ""
 
     def exchange(self) -> None:
         """Complete the rows that two ranks make up, once all tiles have come. Collective."""

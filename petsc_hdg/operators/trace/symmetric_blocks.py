@@ -61,6 +61,10 @@ class SymmetricBlocks(TraceFormat):
         return {n: Kernel(s, self.operator.device) for n, s in self.specs.symmetric_blocks(self.shape).items()}
 
     @property
+    def taken(self) -> tuple[str, ...]:
+        return tuple(f"trace_symmetric_{name}" for name in ("product", "cut", "column"))
+
+    @property
     def _sizes(self) -> tuple[int, int]:
         """Entries of `pairs` and of `own`."""
         m, facets = self.layout.block, self.layout.facets_per_cell

@@ -48,7 +48,7 @@ def _ratio(problem, cells: np.ndarray) -> float:
     flat, interpreter, found = np.zeros((physics.num_components, dim)), physics.interpreter(dim), []
     for cell in cells:
         x = geometry.nodes[geometry.cell_nodes[cell]].mean(axis=0)
-        g3 = interpreter.g_blocks(flat[:, 0], flat[:, 0], flat, *cell_measures.inputs(problem, cell, x))[3]
+        g3 = interpreter.g_blocks(flat[:, 0], flat[:, 0], flat, *cell_measures.sampled_inputs(problem, cell, x))[3]
         found.append(np.einsum("ccdd->c", g3))
     low, high = np.min(found, axis=0), np.max(found, axis=0)
     suits = (low > 0) & np.isfinite(high)
