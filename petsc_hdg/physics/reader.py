@@ -6,14 +6,16 @@ import difflib
 import math
 import re
 from collections.abc import Iterable, Mapping
+from copy import copy
 from dataclasses import replace
 from numbers import Integral, Real
 from pathlib import Path
 
 from petsc_hdg.errors import PhysicsError
 from petsc_hdg.physics.conditions import BoundaryFlux, Dirichlet, Neumann, Robin
+from petsc_hdg.physics.constants import boundaries, numbers
 from petsc_hdg.physics.layout import Field
-from petsc_hdg.physics.lowering import names, signatures
+from petsc_hdg.physics.lowering import signatures
 from petsc_hdg.physics.lowering.lower import lower, shared_helpers
 from petsc_hdg.physics.lowering.parts import parts_of
 from petsc_hdg.physics.terms import Condition, Term, Terms
@@ -21,36 +23,8 @@ from petsc_hdg.physics.text.source import CFile, is_expression, make_source
 from petsc_hdg.value_checks import plural
 
 UPWIND = "upwind"  # the stabilization that `upwinded` makes
-_CONSTANT = re.compile(r"(ctx->)?[A-Za-z]\w*(\[\d+\])?\Z")  # or a member of a context, or an element of one
 _BLOCKS = ("g0", "g1", "g2", "g3")
 _MATRIX = re.compile(r"\bS\s*\[[^]]*\]\s*[-+*/]?=")  # an assignment to an entry of a stabilization
-
-
-def check_constants(physics: str, given) -> dict[str, float]:
-    """Named constants as finite floats."""
-    if given is None:
-        return {}
-    if not isinstance(given, Mapping):
-        raise PhysicsError(
-            f"physics '{physics}': constants are given as a {type(given).__name__}; give a mapping of names to numbers"
-        )
-    checked = {}
-    for name, value in given.items():
-        if not isinstance(name, str) or not _CONSTANT.match(name):
-            raise PhysicsError(
-                f"physics '{physics}': a constant cannot be called '{name}'; use letters, digits and underscores"
-            )
-        if name in names.RESERVED:
-            message = f"a constant cannot be called '{name}', which has a meaning in a physics; rename it, or give a "
-            message += f"member of the context as 'ctx->{name}'"
-            raise PhysicsError(f"physics '{physics}': {message}")
-        try:
-            checked[name] = float(value)
-        except (TypeError, ValueError, OverflowError):
-            raise PhysicsError(f"physics '{physics}': constant '{name}' is {value!r}; give a number") from None
-        if not math.isfinite(checked[name]):
-            raise PhysicsError(f"physics '{physics}': constant '{name}' is {value}; give a finite number")
-    return checked
 
 
 class Reader:
@@ -59,7 +33,7 @@ class Reader:
     def __init__(self, physics: str, fields: tuple[Field, ...], auxiliary: tuple, constants: tuple[str, ...], helpers):
         self.physics, self.fields, self.parts = physics, fields, parts_of(fields, auxiliary)
         self.auxiliary = {field.name: field for field in auxiliary}
-        self.constants = {name: number for number, name in enumerate(constants)}
+        self._names, self.constants = constants, numbers(constants)
         self.texts: list = []
         self.macros: dict[str, str] = {}
         empty = helpers is None or helpers == ""
@@ -80,12 +54,24 @@ class Reader:
         conditions = [
             replace(found, place=place)
             for place, entry in enumerate(boundary or ())
-            for found in self._conditions(place, entry)
+            for found in self.about(getattr(entry, "label", None))._conditions(place, entry)
         ]
+        for label in set(boundaries(self._names)) - {condition.label for condition in conditions}:
+            known = ", ".join(dict.fromkeys(condition.label for condition in conditions)) or "none"
+            raise PhysicsError(
+                f"physics '{self.physics}': a constant has a value on '{label}', which no condition is on; give values "
+                f"on boundaries of conditions ({known})"
+            )
         dirichlet = tuple(condition for condition in conditions if condition.kind == "Dirichlet")
         natural = tuple(condition for condition in conditions if condition.kind != "Dirichlet")
         blocks = self._jacobian(jacobian)
         return Terms(residual, blocks, dirichlet, natural, exact_terms, self.stabilization(stabilization))
+
+    def about(self, label: str | None) -> Reader:
+        """The reader of texts about a boundary, who know constants by the values that they have there."""
+        other = copy(self)
+        other.constants = numbers(self._names, label)
+        return other
 
     def stabilization(self, given) -> Term | None:
         """The stabilization of all components: a text that assigns to tau[c], or to S[c * Nc + d], or one value for all
@@ -113,9 +99,9 @@ class Reader:
         """All components of all fields as one."""
         return Field(sum(f.components for f in self.fields), name=name)
 
-    def objective(self, given, most: int, on_boundary: bool = False, what: str = "integrand") -> Term:
+    def objective(self, given, most: int, over: str | None = None, what: str = "integrand") -> Term:
         """A function over cells or over a boundary; statements may assign up to `most` components."""
-        components, signature = 1, signatures.BOUNDARY_OBJECTIVE if on_boundary else signatures.OBJECTIVE
+        components, signature = 1, signatures.BOUNDARY_OBJECTIVE if over is not None else signatures.OBJECTIVE
         if isinstance(given, (str, Path, CFile)):
             components = 1 if is_expression(given) else most
         elif hasattr(given, "free_symbols") and not hasattr(given, "shape"):
@@ -123,7 +109,7 @@ class Reader:
         elif hasattr(given, "__len__"):
             components = len(given)
         every = Field(components, name=signature.output)
-        return self._term(what, "objective", "obj", given, signature, every, (components,))
+        return self.about(over)._term(what, "objective", "obj", given, signature, every, (components,))
 
     def _term(
         self, slot: str, key: str, kind: str, given, signature, field: Field, shape: tuple, trial: Field | None = None

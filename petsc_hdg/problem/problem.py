@@ -263,8 +263,10 @@ class Problem(Restartable, Evaluated, Described):
 
     # Data ------------------------------------------------------------------------------------------------
 
-    def set_constants(self, **values: float) -> None:
-        """Change named constants (collective); nothing is compiled again. Raises PhysicsError for an unknown name."""
+    def set_constants(self, **values: float | Mapping[str, float]) -> None:
+        """Change named constants (collective); nothing is compiled again. Those of boundaries are given by a dict
+        {boundary: number}, or by one number for all of them. Raises PhysicsError for an unknown name.
+        """
         self.physics = self.discretization.physics = self.physics.with_constants(**values)
         with resets.watched(self):
             self.operator.set_constants(self.physics.constants.values())

@@ -77,6 +77,7 @@ class Evaluated:
         name: str | None = None,
         over: str | None = None,
         side: str | None = None,
+        components: int | str | Sequence[int | str] | None = None,
     ) -> Derived:
         """A field that follows from a solution: to evaluate at places and in cells, to plot, to write. Collective.
 
@@ -88,12 +89,14 @@ class Evaluated:
         over   boundary, as conditions name it: the field is on its facets, and its text may read the outward unit
                normal n[dim]
         side   name of a region: the values are those of its cells, also on facets of `over` inside the mesh
+        components  one or a list of them (None: all), by number, or by name where there are as many as a vector or a
+               tensor has: "x", "y", "z", or "xy" for the slope of component x in direction y
 
         Values are those of the cells, in every scheme, and jump between them where gradients do; u_x of hdg_gpu is q.
         Raises PhysicsError for what the text cannot be, MeshError for an unknown region or boundary, OptionError for a
-        side without a boundary.
+        side without a boundary and for unknown components.
         """
-        return derived_fields.field(self, given, u, t, name, over, side)
+        return derived_fields.field(self, given, u, t, name, over, side, components)
 
     @property
     def outputs(self) -> dict:

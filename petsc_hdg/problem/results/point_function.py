@@ -38,12 +38,13 @@ class PointFunction:
         return self.arrays.to_host(values, shape).astype(float)
 
 
-def point_function(problem, given, name: str | None, on_boundary: bool) -> PointFunction:
+def point_function(problem, given, name: str | None, over: str | None) -> PointFunction:
     """The function of a text, or of the physics' own f1: "f1", or "f1_FIELD". Raises PhysicsError. Not collective."""
-    key = (given, on_boundary) if isinstance(given, str) else None
+    physics = problem.physics
+    key = physics.text_key(given, over)
     if key in problem.point_functions:
         return problem.point_functions[key]
-    physics, dim, what = problem.physics, problem.mesh.dim, f"field '{name}'" if name else "field"
+    dim, what = problem.mesh.dim, f"field '{name}'" if name else "field"
     fluxes = {f"f1_{field.name}": field.name for field in physics.fields}
     fluxes |= {"f1": physics.fields[0].name} if len(physics.fields) == 1 else {}
     if key and given == "f1" and given not in fluxes:
@@ -51,7 +52,7 @@ def point_function(problem, given, name: str | None, on_boundary: bool) -> Point
     if key and given in fluxes:
         function = Flux(physics, problem.written_terms, fluxes[given], dim)
     else:
-        function = Objective(physics, given, dim, on_boundary, what)
+        function = Objective(physics, given, dim, over, what)
     made = PointFunction(problem, function)
     if key:
         problem.point_functions[key] = made
