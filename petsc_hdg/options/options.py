@@ -46,7 +46,7 @@ def _tau_fault(value) -> str | None:
 def _output_fault(value) -> str | None:
     """What is wrong with the name of `-fe_output`."""
     text = str(value)
-    return "give a name that ends in .pvd" if text and not text.lower().endswith(".pvd") else None
+    return "give a name that ends in .pvd or .xdmf" if text and not text.lower().endswith((".pvd", ".xdmf")) else None
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class Options:
     restart: str = option("", "checkpoint to continue from")
     output: str = option(
         "",
-        "PVD file for a series of VTU files, one every -fe_output_interval steps and at the end",
+        "NAME.pvd of VTU files, or NAME.xdmf of HDF5: one every -fe_output_interval steps and at the end",
         check=_output_fault,
     )
     output_interval: int = option(

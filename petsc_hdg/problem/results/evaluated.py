@@ -118,6 +118,7 @@ class Evaluated:
 
         A path NAME.pvd adds a file NAME_00000.vtu, NAME_00001.vtu, … to the series that NAME.pvd lists with its times,
         in place of what it has from time t on. The first call begins it anew, but after a restart from a checkpoint.
+        A path NAME.xdmf does so with NAME_00000.h5, … in HDF5, of degree 2 at most, from arrays gathered on rank 0.
         """
         with stages.stage("output"):
             if file_series.is_series(path):

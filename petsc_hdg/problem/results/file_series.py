@@ -6,19 +6,18 @@ import weakref
 from pathlib import Path
 
 from ...errors import OptionError, PetscHdgError, collectively
-from ...output import Collection
+from ...output import FORMATS, Collection, write_arrays
 from ...petsc import lifetimes
 from ...value_checks import number
 from ..input_data import require_vec
-from . import results
+from . import nodal_arrays, results
 
-SUFFIX = ".pvd"
 _WRITERS: dict[str, weakref.ref] = {}  # the problem that writes a file by itself
 
 
 def is_series(path) -> bool:
     """Return True if a file is a series by its name."""
-    return isinstance(path, str | Path) and str(path).lower().endswith(SUFFIX)
+    return isinstance(path, str | Path) and Path(path).suffix.lower() in FORMATS
 
 
 def add(problem, path, u, t: float = 0.0, time: float | None = None, fields=None) -> None:
@@ -32,7 +31,15 @@ def add(problem, path, u, t: float = 0.0, time: float | None = None, fields=None
     known = problem.collections
     if str(path) not in known:
         known[str(path)] = Collection(path, problem.comm, goes_on=problem.checkpoints.restarted)
-    known[str(path)].add(time, lambda file: results.write_vtu(problem, file, u, t, fields))
+    write = _write_xdmf if known[str(path)].format is FORMATS[".xdmf"] else results.write_vtu
+    known[str(path)].add(time, lambda file: write(problem, file, u, t, fields))
+
+
+def _write_xdmf(problem, path, u, t: float, fields) -> str | None:
+    """Write the arrays of a state on rank 0, which gets the text that describes them. Collective."""
+    grid = nodal_arrays.grid_of(problem, u, t, fields, gather=True)
+    with collectively(problem.comm):
+        return None if grid is None else write_arrays(path, grid)
 
 
 def after_step(problem, u, t: float, step: int, ends: bool, time: float | None = None) -> None:
