@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
 import basix
 import numpy as np
@@ -49,7 +50,8 @@ class Mesh(Described):
 
     PUBLIC = tuple(
         "boundaries boundary_facets box cell cell_mask cell_regions comm destroy dim dm from_cells from_file "
-        "from_options geometry labels num_cells num_cells_all num_facets num_vertices polytopes topology".split()
+        "from_meshio from_options from_pyvista geometry labels num_cells num_cells_all num_facets num_vertices "
+        "polytopes topology".split()
     )
     polytopes: Polytopes | None = None
     _told = False  # whether it was told what `left_out` says
@@ -149,6 +151,37 @@ class Mesh(Described):
         comm = place(comm, prefix, overlap, partition_seed)
         dm = create.from_cells(cells, points, boundaries, regions, cell, comm)
         return cls._finish(dm, comm, prefix, overlap, partition_seed)
+
+    @classmethod
+    @stage("mesh")
+    def from_meshio(
+        cls,
+        mesh: Any,
+        comm: Comm = None,
+        overlap: int = 0,
+        prefix: str = "",
+        partition_seed: int | None = None,
+    ) -> Mesh:
+        """A meshio.Mesh of straight cells with its names, as `from_file` has them, read on rank 0 only."""
+        comm = place(comm, prefix, overlap, partition_seed)
+        return cls._finish(create.from_meshio(mesh, comm), comm, prefix, overlap, partition_seed)
+
+    @classmethod
+    @stage("mesh")
+    def from_pyvista(
+        cls,
+        mesh: Any,
+        comm: Comm = None,
+        overlap: int = 0,
+        prefix: str = "",
+        partition_seed: int | None = None,
+    ) -> Mesh:
+        """A pyvista.UnstructuredGrid, or another data set of straight cells, read on rank 0 only.
+
+        Integers of cell data are names, as in `from_file`: `side` gives "side=3". Points that are listed twice are two.
+        """
+        comm = place(comm, prefix, overlap, partition_seed)
+        return cls._finish(create.from_pyvista(mesh, comm), comm, prefix, overlap, partition_seed)
 
     @classmethod
     def _finish(cls, dm: PETSc.DMPlex, comm: Comm, prefix: str, overlap: int, seed: int | None) -> Mesh:

@@ -43,7 +43,7 @@ def read(path: Path) -> tuple[int, list, np.ndarray, dict, dict]:
     return (
         dim,
         [cell for block in found.cells if block.type in wanted for cell in block.data],
-        flat(np.asarray(found.points, float), dim, path),
+        flat(np.asarray(found.points, float), dim, f"Mesh file {path}"),
         {name: np.concatenate(parts) for name, parts in boundaries.items()},
         {name: np.concatenate(parts) for name, parts in regions.items()},
     )
