@@ -1,4 +1,4 @@
-"""Painter's algorithm: lit triangles and lines of a closed surface in order of depth."""
+"""Lit triangles and lines of a closed surface as an eye sees them, drawn in order of depth (painter's algorithm)."""
 
 from __future__ import annotations
 
@@ -13,71 +13,74 @@ _AMBIENT = 0.7
 
 
 @dataclass(frozen=True)
-class Painted:
-    """Things to draw, far ones first.
+class Seen:
+    """The sides of a surface that face an eye: to the right, up and towards the eye are the axes of its points.
 
-    shapes [n, 3, 2] (lines are triangles of no area); fill, stroke [n, 4] in RGBA; width [n] of the stroke in points.
+    triangles [n, 3, 3] with their colours fill [n, 4] in RGBA;  segments [m, 2, 3] with stroke [m, 4], width [m] in
+    points, and how far they are before what is beside them, nearer [m].
     """
 
-    shapes: np.ndarray
+    triangles: np.ndarray
     fill: np.ndarray
+    segments: np.ndarray
     stroke: np.ndarray
     width: np.ndarray
+    nearer: np.ndarray
 
     @classmethod
-    def of(cls, surface, frame: np.ndarray, colour: np.ndarray, wish) -> Painted:
-        """The visible part of a Surface.
+    def of(cls, surface, frame: np.ndarray, colour: np.ndarray, wish) -> Seen:
+        """What is seen of a Surface.
 
         frame [3, 3]: columns point right, up and to the eye.   colour [facet, lattice point, 4].   wish: the Picture.
         """
         places = surface.points @ frame
         normals = surface.normals() @ frame
-        faces, depth = _faces(surface, places, normals, colour)
         step = np.abs(np.diff(places[:, surface.pieces, 2], axis=2)).max(axis=(1, 2), initial=0.0)
         edge_normals = normals[:, surface.beside]
         visible = edge_normals[..., 2] > 0
         creased, between = _creased(surface, edge_normals)
-        groups = [(faces, depth)]
         under = colour[:, surface.outline].mean(axis=2)
-        for mask, width, alpha, below in (
-            (visible & ~creased if wish.mesh_lines else None, 0.35, 0.5, None),
-            (visible & ~creased & between if between.any() else None, wish.region_width, 0.9, under),
-            (visible & creased, 0.9, 0.9, None),
-        ):
-            if mask is not None:
-                groups.append(_lines(surface, places, mask, width, alpha, step, below))
-        order = np.argsort(np.concatenate([depth for _, depth in groups]), kind="stable")
-        parts = zip(*(group for group, _ in groups), strict=True)
-        return cls(*(np.concatenate(part)[order] for part in parts))
+        lines = [
+            _lines(surface, places, mask, width, alpha, step, below)
+            for mask, width, alpha, below in (
+                (visible & ~creased & wish.mesh_lines, 0.35, 0.5, None),
+                (visible & ~creased & between, wish.region_width, 0.9, under),
+                (visible & creased, 0.9, 0.9, None),
+            )
+        ]
+        return cls(*_faces(surface, places, normals, colour), *map(np.concatenate, zip(*lines, strict=True)))
 
     def collection(self):
-        """As a collection of matplotlib."""
+        """As a collection of matplotlib, far things first; lines are triangles of no area."""
         from matplotlib.collections import PolyCollection
 
+        shapes = np.concatenate([self.triangles, self.segments[:, [0, 1, 1]]])
+        depth = shapes[..., 2].mean(axis=1)
+        depth[len(self.triangles) :] = self.segments[..., 2].mean(axis=1) + self.nearer
+        order = np.argsort(depth, kind="stable")
         return PolyCollection(
-            self.shapes,
-            facecolors=self.fill,
-            edgecolors=self.stroke,
-            linewidths=self.width,
+            shapes[order, :, :2],
+            facecolors=np.concatenate([self.fill, np.zeros((len(self.segments), 4))])[order],
+            edgecolors=np.concatenate([self.fill, self.stroke])[order],
+            linewidths=np.concatenate([np.full(len(self.fill), 0.3), self.width])[order],
             joinstyle="bevel",
             capstyle="butt",
             snap=False,
         )
 
 
-def _faces(surface, places, normals, colour):
-    """(shapes, fill, stroke, width) of the triangles that face the eye, and their depths."""
+def _faces(surface, places, normals, colour) -> tuple[np.ndarray, np.ndarray]:
+    """Triangles that face the eye and their colours in the light."""
     towards = normals[..., 2] > 0
-    corners = places[:, surface.pieces][towards]
     light = np.array((-0.45, 0.62, 0.64))
     shade = _AMBIENT + (1 - _AMBIENT) * np.maximum(0.0, normals[towards] @ light)
     fill = colour[:, surface.pieces].mean(axis=2)[towards]
     fill[:, :3] *= shade[:, None]
-    return (corners[..., :2], fill, fill, np.full(len(fill), 0.3)), corners[..., 2].mean(axis=1)
+    return places[:, surface.pieces][towards], fill
 
 
 def _lines(surface, places, mask, width: float, alpha: float, step, under=None):
-    """(shapes, fill, stroke, width) of the segments of chosen facet edges [facet, edge], and their depths.
+    """Segments of chosen facet edges [facet, edge], their strokes, widths, and how far they are before the rest.
 
     step [facet]: how far lines are put before the triangles beside them.   under [facet, edge, 4]: colours below, from
     which the lines are told; None: they are drawn in ink.
@@ -85,13 +88,12 @@ def _lines(surface, places, mask, width: float, alpha: float, step, under=None):
     from matplotlib.colors import to_rgba
 
     curves = places[:, surface.outline][mask]
-    ends = np.stack((curves[:, :-1], curves[:, 1:], curves[:, 1:]), axis=2).reshape(-1, 3, 3)
-    count = len(ends)
-    stroke = np.tile(to_rgba(INK, alpha), (count, 1))
+    pieces = curves.shape[1] - 1
+    segments = np.stack((curves[:, :-1], curves[:, 1:]), axis=2).reshape(-1, 2, 3)
+    stroke = np.tile(to_rgba(INK, alpha), (len(segments), 1))
     if under is not None:
-        stroke[:, :3] = np.repeat(contrasting(under[mask])[:, :3], curves.shape[1] - 1, axis=0)
-    depth = ends[..., 2].mean(axis=1) + np.repeat(step[np.nonzero(mask)[0]], curves.shape[1] - 1)
-    return (ends[..., :2], np.zeros((count, 4)), stroke, np.full(count, width)), depth
+        stroke[:, :3] = np.repeat(contrasting(under[mask])[:, :3], pieces, axis=0)
+    return segments, stroke, np.full(len(segments), width), np.repeat(step[np.nonzero(mask)[0]], pieces)
 
 
 def _creased(surface, edge_normals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
