@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from petsc4py import PETSc
 
+from .. import log
 from ..errors import MeshError, collectively, warn_user
 from ..petsc import c_library
 from ..petsc.lifetimes import Alive
@@ -187,6 +188,7 @@ class Mesh(Described):
     def _finish(cls, dm: PETSc.DMPlex, comm: Comm, prefix: str, overlap: int, seed: int | None) -> Mesh:
         mesh = cls(create.prepare(dm, comm, prefix, overlap, seed))
         mesh.dm.viewFromOptions("-dm_view")
+        log.info("made %r", mesh)
         return mesh
 
     @property

@@ -7,6 +7,7 @@ import math
 from dataclasses import dataclass, fields, replace
 
 from ..errors import OptionError
+from ..log import LEVELS
 from ..value_checks import text as given_text
 from .fields import SCHEME_PREFIXES, check, option, option_name, parse
 
@@ -92,6 +93,11 @@ class Options:
     kernel_view: str = option("", "folder for the text of each generated kernel ('stdout': print it)")
     progress: str = option(
         "auto", "line of progress on stderr: on a terminal without PETSc's monitors, always, never", choices=PROGRESS
+    )
+    log_level: str = option(
+        "warning",
+        "messages: none, warnings, also what a run does, also times of stages and programs",
+        choices=tuple(LEVELS),
     )
     report: str = option("", "JSON file for the report of the run")
     check_kernels: bool = option(True, "comparison of each kernel with numpy before its first use on a device")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from petsc4py import PETSc
 
-from .. import stages
+from .. import log, stages
 from ..device import Arrays, Device, Node, VecAccess, built_beside, ranks
 from ..device.context import is_viennacl
 from ..device.platforms import choose, identity, is_first, is_gpu
@@ -109,6 +109,7 @@ class Problem(Restartable, Evaluated, Described):
     ):
         self.comm = require_mesh(mesh, "A problem").comm
         self.options = input_data.chosen_options(physics, options, prefix, defaults)
+        log.settle(self.options.log_level, PETSc.COMM_WORLD.rank)
         PROGRESS.settle(self.options.progress, PETSc.COMM_WORLD.rank)
         self.scheme = scheme(self.options)
         with stages.stage("mesh"):
@@ -154,6 +155,7 @@ class Problem(Restartable, Evaluated, Described):
             self.num_unknowns = self.comm.allreduce(self.discretization.dofmap.num_owned)
         with stages.stage("compile"):
             self._create_operator()
+        log.info("made %r on %s", self, self.device.name)
         if self.options.kernel_view:
             results.view_kernels(self)
         if self.options.view:
@@ -431,6 +433,7 @@ class Problem(Restartable, Evaluated, Described):
             diagnosis.check_solved(self, u)
             self.solved_constants = self.operator.constants.copy()
             gauge.make_orthogonal(self, u)
+        log.info("solved with %s", diagnosis.iterations(self))
         return u
 
     def solve_from(self, u: PETSc.Vec) -> None:

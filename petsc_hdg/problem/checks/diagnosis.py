@@ -7,6 +7,7 @@ from petsc4py import PETSc
 
 from ...errors import SolveError
 from ...operators.assembled import fault
+from ...value_checks import plural
 from ..linear import solvers
 from . import boundary_states, trace_consistency, true_residual
 
@@ -34,6 +35,11 @@ def check_solved(problem, u: PETSc.Vec) -> None:
     else:
         require_finite(problem, u)
     check_meaning(problem, u)
+
+
+def iterations(problem) -> str:
+    """The iterations of the last run, in words."""
+    return f"{plural(problem.newton_iterations, 'Newton iteration')} and {problem.linear_iterations} linear"
 
 
 def check_meaning(problem, u: PETSc.Vec, t: float = 0.0) -> None:
