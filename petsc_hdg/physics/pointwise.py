@@ -55,8 +55,8 @@ class Physics(Described):
     """
 
     PUBLIC = tuple(
-        "auxiliary boundary check constants degree device_source exact f0 f1 fields from_dm is_linear name "
-        "uses_time_derivative with_constants with_stabilization".split()
+        "auxiliary boundary check constants degree device_source exact f0 f1 fields from_dm interpreter is_linear "
+        "name uses_time_derivative with_constants with_stabilization".split()
     )
 
     fields: Mapping | tuple
