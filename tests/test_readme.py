@@ -73,7 +73,7 @@ def test_python_of_the_guide_runs(mpirun, tmp_path, path):
         assert comment in said
     programs = "".join(text_of(program) for program in tmp_path.rglob("*.cl"))
     for block in re.findall(r"```c\n(.*?)```", text_of(path), re.DOTALL) if programs else ():
-        for part in block.split("…\n"):
+        for part in block.split("// …\n"):
             assert without_lines(part) in without_lines(programs)
 
 
