@@ -241,7 +241,9 @@ def _given(database, prefix: str, known) -> dict[str, str]:
         if name not in known:
             start = name[: name.index("_") + 1]
             listed = ", ".join(f"-{entry}" for entry in known if entry.startswith(start))
-            raise OptionError(f"-{key} is not an option; known are {listed}")
+            close = difflib.get_close_matches(name, known, n=1)
+            hint = f"; did you mean -{prefix}{close[0]}?" if close else ""
+            raise OptionError(f"-{key} is not an option; known are {listed}{hint}")
         found[name] = database.getString(key, "")  # the value with its blanks, which getAll cuts; PETSc sees it used
     return found
 
