@@ -19,7 +19,7 @@ from petsc_hdg.physics.lowering import signatures
 from petsc_hdg.physics.lowering.lower import lower, shared_helpers
 from petsc_hdg.physics.lowering.parts import parts_of
 from petsc_hdg.physics.terms import Condition, Term, Terms
-from petsc_hdg.physics.text.source import CFile, is_expression, make_source
+from petsc_hdg.physics.text.source import CFile, is_expression, make_source, numbered
 from petsc_hdg.value_checks import plural
 
 UPWIND = "upwind"  # the stabilization that `upwinded` makes
@@ -114,17 +114,21 @@ class Reader:
     def _term(
         self, slot: str, key: str, kind: str, given, signature, field: Field, shape: tuple, trial: Field | None = None
     ) -> Term:
+        taken = {*self.constants, *self.parts}
         if is_expression(given):  # its output has a name that no constant can have
-            self._check_expression(slot, kind, given, field)
+            self._check_expression(slot, kind, numbered(given, taken), field)
             signature = replace(signature, output=f"_{signature.output}")
-        source = make_source(self.physics, slot, given, signature.output, field.components, shape, self.constants)
+        source = make_source(self.physics, slot, given, signature.output, field.components, shape, taken)
         self.texts.append((slot, kind, field.name, source.text, source.function))
         program = lower(source, signature, self.helpers, self.macros, self.constants, key, self.parts)
         return Term(program, kind, field, trial)
 
-    def _check_expression(self, slot: str, kind: str, text: str, field: Field) -> None:
-        """Raise PhysicsError for a block of the Jacobian, and where f0 or f1 takes one entry of the state for all."""
-        start = f"physics '{self.physics}', {slot}: is an expression"
+    def _check_expression(self, slot: str, kind: str, given: tuple[str, str, str], field: Field) -> None:
+        """Raise PhysicsError for a block of the Jacobian, and where f0 or f1 takes one entry of the state for all.
+
+        given: as `numbered` returns it.
+        """
+        text, start = given[0], f"physics '{self.physics}', {slot}: is an expression"
         if kind in _BLOCKS:
             raise PhysicsError(f"{start}; assign to {kind}[…]")
         state = "|".join(["u", *(re.escape(one.name) for one in self.fields)])
@@ -132,8 +136,8 @@ class Reader:
             "c, the number of the component": kind in ("f0", "f1") and field.components > 1 and "(_x|_t)?",
             "d, the number of the direction": kind == "f1" and "_x",
         }
-        for missing, suffix in of_one.items():
-            if suffix and re.search(rf"\b({state}){suffix}\b", text) and not re.search(rf"\b{missing[0]}\b", text):
+        for (missing, suffix), number in zip(of_one.items(), given[1:], strict=True):
+            if suffix and re.search(rf"\b({state}){suffix}\b", text) and not re.search(rf"\b{number}\b", text):
                 message = f"without {missing}; use u[c], u_x[c*dim + d], or assign to each {kind}[…]"
                 raise PhysicsError(f"{start} {message}")
 
