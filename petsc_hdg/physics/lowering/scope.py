@@ -29,6 +29,7 @@ class Scope:
         self.symbols: dict[str, Symbol] = dict(self._blocks[0])
         self.allocated: dict = {}  # sizes of scratch memory, by the names of pointers
         self.parts: Mapping[str, tuple] = {}  # of the inputs, by the names of fields: see parts_of
+        self.has_arguments = True  # the function names its inputs; else they have PETSc's names
         self.nulls: set[str] = set()  # names of pointers that are NULL
         self.contexts: set[str] = set()  # names of pointers to the user's context, or to structures behind it
 
