@@ -157,6 +157,22 @@ CALLS = {
         f"Mesh.{name}": (lambda c, f, name=name: (getattr(mesh(c), name), {"label": "left"}), LABEL)
         for name in ("facet_mask", "boundary_facets", "closure_mask", "cell_mask")
     },
+    **{
+        f"Mesh.name_{part}": (
+            lambda c, f, part=part: (
+                getattr(mesh(c), f"name_{part}"),
+                {"name": "new", "where": lambda x: x[..., 0] < 0.6},
+            ),
+            {
+                "name": ((NOTHING, 3, EMPTY, "", "boundary", "depth"), "A part of a mesh cannot be called"),
+                "where": (
+                    (NOTHING, WORD, 3, EMPTY, len, lambda x: x[..., 0], lambda x: x > 0, lambda x: x[..., 0] > 9),
+                    "laces of 'new'",
+                ),
+            },
+        )
+        for part in ("boundary", "region")
+    },
     "agglomerate": takes_mesh(fe.agglomerate, "agglomerate", count=4),
     "coarsen": takes_mesh(fe.coarsen, "coarsen", count=4),
     "fewer_cells": takes_mesh(fe.fewer_cells, "fewer_cells"),
