@@ -13,7 +13,7 @@ import numpy as np
 
 from .painter import Seen
 
-_PATIENCE = 300.0  # seconds
+_PATIENCE = 120.0  # seconds
 
 
 def rendered(

@@ -56,19 +56,20 @@ class Reader:
             for place, entry in enumerate(boundary or ())
             for found in self.about(getattr(entry, "label", None))._conditions(place, entry)
         ]
-        for label in set(boundaries(self._names)) - {condition.label for condition in conditions}:
-            known = ", ".join(dict.fromkeys(condition.label for condition in conditions)) or "none"
-            raise PhysicsError(
-                f"physics '{self.physics}': a constant has a value on '{label}', which no condition is on; give values "
-                f"on boundaries of conditions ({known})"
-            )
+        known = dict.fromkeys(condition.label for condition in conditions)
+        for label in boundaries(self._names):
+            if label not in known:
+                raise PhysicsError(
+                    f"physics '{self.physics}': a constant has a value on '{label}', which no condition is on; give "
+                    f"values on boundaries of conditions ({', '.join(known) or 'none'})"
+                )
         dirichlet = tuple(condition for condition in conditions if condition.kind == "Dirichlet")
         natural = tuple(condition for condition in conditions if condition.kind != "Dirichlet")
         blocks = self._jacobian(jacobian)
         return Terms(residual, blocks, dirichlet, natural, exact_terms, self.stabilization(stabilization))
 
     def about(self, label: str | None) -> Reader:
-        """The reader of texts about a boundary, who know constants by the values that they have there."""
+        """The reader of texts about a boundary (None: about none), in which constants have their values there."""
         other = copy(self)
         other.constants = numbers(self._names, label)
         return other
