@@ -38,6 +38,7 @@ def test_stresses_on_one_and_three_ranks(mpirun, tmp_path):
             assert len(of["counts"]) == ranks and min(of["counts"]) > 0 and of["facets"] == 3
             assert max(of["mises"], of["stress"], of["gradient"]) < 1e-5, (backend, of)
             assert of["force"] == pytest.approx(STRESS[:, 0], abs=1e-5)
+            assert of["extremes"] == [pytest.approx([0.0]), pytest.approx([11.0])]
             assert of["line"] == [pytest.approx(SLOPES @ [s, s], abs=1e-5) for s in (0, 0.5, 1)]
             assert len(of["refused"]) == 4 * ranks and sorted(of["few"]) == {1: [2], 3: [0, 1, 1]}[ranks]
             assert read_vtu(tmp_path / f"{backend}.vtu")["point_data"]["mises"] == pytest.approx(MISES_STRESS, abs=1e-5)

@@ -39,7 +39,7 @@ class Derived(Described):
     element     whose nodes `values` and `coordinates` take by default; of facets where it is on a boundary
     """
 
-    PUBLIC = ("along", "at", "components", "coordinates", "element", "means", "name", "values")
+    PUBLIC = ("along", "at", "components", "coordinates", "element", "extremes", "means", "name", "values")
 
     def __init__(self, state: State, name: str, components: int, sample: Callable, facets=None):
         """sample(points, cells, normals) gives values [cell, point, component] at reference points of cells; facets:
@@ -74,6 +74,16 @@ class Derived(Described):
     def coordinates(self, points=None) -> np.ndarray:
         """Coordinates [cell, point, dim] of the same places, in the mesh's length unit."""
         return self._state.places.at(*self._reference(points)[:2])
+
+    def extremes(self) -> tuple[np.ndarray, np.ndarray]:
+        """Smallest and largest values [component] at the nodes of `element`, of all ranks. Collective.
+
+        They are inf and -inf where there are no facets.
+        """
+        found = self.values().reshape(-1, self.components)
+        ends = np.stack([found.min(axis=0, initial=np.inf), -found.max(axis=0, initial=-np.inf)])
+        smallest, largest = self._state.problem.comm.allreduce(ends, op=np.minimum) * [[1.0], [-1.0]]
+        return smallest, largest
 
     def means(self) -> np.ndarray:
         """Mean values [cell, component] of this rank's cells (or facets)."""
