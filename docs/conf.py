@@ -24,6 +24,8 @@ autodoc_typehints = "none"  # docstrings give types with shapes and units
 
 html_theme = "furo"
 html_title = "petsc_hdg"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]  # narrow screens
 html_show_copyright = False
 nitpicky = True
 nitpick_ignore_regex = [("py:.*", ".*")]  # names of other packages

@@ -10,6 +10,8 @@ import time
 import warnings
 from contextlib import contextmanager
 
+from . import log
+
 PATIENCE = 60.0  # seconds that a rank that fails waits for others that are at work
 _OURS = (os.path.dirname(__file__) + os.sep, contextlib.__file__, functools.__file__)  # and what calls them in turn
 
@@ -71,7 +73,9 @@ class Alone(BaseException):
 
 
 def warn_user(text: str) -> None:
-    """Warn of a line of the user: the innermost one outside of this package."""
+    """Warn of a line of the user, the innermost one outside of this package, unless `-fe_log_level quiet` is given."""
+    if not log.warns():
+        return
     frame, level = sys._getframe(), 1
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_OURS):
         frame, level = frame.f_back, level + 1

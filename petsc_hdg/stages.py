@@ -8,6 +8,8 @@ from __future__ import annotations
 import time
 from contextlib import contextmanager
 
+from . import log
+from .options import given_text
 from .progress import PROGRESS
 
 SECONDS: dict[str, float] = {}
@@ -23,6 +25,8 @@ def stage(name: str):
 
     if name not in _STAGES:
         _STAGES[name] = PETSc.Log.Stage(f"fe {name}")
+    if not _INSIDE and (wanted := given_text("", "fe_log_level", "")) in log.LEVELS:  # a mesh has no options of ours
+        log.settle(wanted, PETSc.COMM_WORLD.rank)
     _STAGES[name].push()
     _INSIDE.append(0.0)
     start = time.perf_counter()
@@ -35,6 +39,7 @@ def stage(name: str):
         if _INSIDE:
             _INSIDE[-1] += passed
         _STAGES[name].pop()
+        log.debug("stage %s took %.3g s", name, passed)
 
 
 def petsc_stage(name: str):

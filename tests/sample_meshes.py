@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import permutations, product
+from types import SimpleNamespace
 
 import basix
 import numpy as np
@@ -15,6 +16,14 @@ from petsc_hdg.mesh.geometry import Geometry, node_dimensions
 SHAPES = ("triangle", "quadrilateral", "tetrahedron", "hexahedron")
 DIM = {"triangle": 2, "quadrilateral": 2, "tetrahedron": 3, "hexahedron": 3}
 _FACES = {"triangle": (4, 3), "quadrilateral": (4, 3), "tetrahedron": (2, 2, 1), "hexahedron": (2, 2, 2)}
+
+
+def data_set(kinds, cells: dict, points, **cell_data) -> SimpleNamespace:
+    """A stand-in for PyVista's UnstructuredGrid: VTK's types [cell], {type: cells [cell, vertex]}, points."""
+    deep = np.pad(np.asarray(points, float), ((0, 0), (0, 3 - len(points[0]))))
+    made = SimpleNamespace(points=deep, celltypes=np.asarray(kinds), cells_dict=cells, cell_data=cell_data)
+    made.cast_to_unstructured_grid = lambda: made
+    return made
 
 
 def box_mesh(

@@ -13,7 +13,8 @@ PACKAGE = ROOT / "petsc_hdg"
 
 # A module may import modules of lower levels and its own folder. `stages` is PETSc's log, open to all above it.
 LEVELS = {
-    "errors": 0,
+    "log": 0,
+    "errors": 0.1,
     "lookup": 0,
     "nvml": 0,
     "threads": 0,

@@ -47,6 +47,11 @@ def python_of(path: Path) -> str:
     return "\n".join(re.findall(r"```python\n(.*?)```", text_of(path), re.DOTALL))
 
 
+def without_lines(text: str) -> str:
+    """C text without its directives of lines."""
+    return re.sub(r"^#line .*\n", "", text, flags=re.MULTILINE)
+
+
 QUICK = [pytest.param(path, marks=pytest.mark.quick if path.name in IN_QUICK_TIER else ()) for path in GUIDE]
 
 
@@ -66,6 +71,10 @@ def test_python_of_the_guide_runs(mpirun, tmp_path, path):
     said = mpirun(RANKS.get(path.name, 1), script, cwd=tmp_path).stdout
     for comment in re.findall(r"print\(.*?\)  # (.*)", code):
         assert comment in said
+    programs = "".join(text_of(program) for program in tmp_path.rglob("*.cl"))
+    for block in re.findall(r"```c\n(.*?)```", text_of(path), re.DOTALL) if programs else ():
+        for part in block.split("// …\n"):
+            assert without_lines(part) in without_lines(programs)
 
 
 @pytest.mark.parametrize("path", [*GUIDE, *OTHERS], ids=lambda path: path.name)

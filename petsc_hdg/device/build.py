@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from petsc_hdg import log
 from petsc_hdg.codegen.library import kernel_text
 from petsc_hdg.device.cache import Entry, warn
 from petsc_hdg.device.platforms import opencl
@@ -78,10 +80,14 @@ def _program(device, spec):
     digest = program_digest(device, spec)
     if digest not in device.programs:
         entry = Entry(digest)
+        begin, how = time.perf_counter(), "loaded"
         program = _loaded(device, spec, entry)
         if program is None:
             with entry.locked():
-                program = _loaded(device, spec, entry) or _compiled(device, spec, entry)
+                program, how = _loaded(device, spec, entry), "loaded after another process"
+                if program is None:
+                    program, how = _compiled(device, spec, entry), "compiled"
+        log.debug("program %s: %s in %.3g s", spec.name, how, time.perf_counter() - begin)
         device.programs[digest] = (program, entry)
     return device.programs[digest]
 

@@ -151,10 +151,25 @@ def from_file(path, comm):
             )
     if path.suffix.lower() == ".msh":
         return gmsh.read(path, comm)
+    return from_read(lambda: meshio_file.read(path), comm)
+
+
+def from_meshio(given, comm):
+    """A mesh from the meshio.Mesh of rank 0. Raises MeshError."""
+    return from_read(lambda: meshio_file.from_meshio(meshio_file.of_meshio(given), "A mesh of meshio"), comm)
+
+
+def from_pyvista(given, comm):
+    """A mesh from the PyVista data set of rank 0. Raises MeshError."""
+    return from_read(lambda: meshio_file.from_meshio(meshio_file.of_pyvista(given), "A mesh of PyVista"), comm)
+
+
+def from_read(read, comm):
+    """A mesh from the list that `read` gives on rank 0."""
     listed = None
     with collectively(comm):
         if comm.rank == 0:
-            listed = meshio_file.read(path).checked()
+            listed = read().checked()
     return from_list(listed, comm)
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
 import basix
 import numpy as np
 from numpy.typing import ArrayLike
 from petsc4py import PETSc
 
+from .. import log
 from ..errors import MeshError, collectively, warn_user
 from ..petsc import c_library
 from ..petsc.lifetimes import Alive
@@ -17,7 +19,7 @@ from ..representation import Described
 from ..stages import stage
 from ..threads import taken
 from ..value_checks import Comm, FilePath, plural
-from . import create, quality
+from . import create, naming, quality
 from .geometry import Geometry, local_degree, read_blocks, stratum_values
 from .labels import EXTERIOR, Labels, require_exterior, require_one_side
 from .mesh_checks import interpolated, kind, place, require_dm
@@ -49,7 +51,8 @@ class Mesh(Described):
 
     PUBLIC = tuple(
         "boundaries boundary_facets box cell cell_mask cell_regions comm destroy dim dm from_cells from_file "
-        "from_options geometry labels num_cells num_cells_all num_facets num_vertices polytopes topology".split()
+        "from_meshio from_options from_pyvista geometry labels name_boundary name_region num_cells num_cells_all "
+        "num_facets num_vertices polytopes topology".split()
     )
     polytopes: Polytopes | None = None
     _told = False  # whether it was told what `left_out` says
@@ -151,9 +154,41 @@ class Mesh(Described):
         return cls._finish(dm, comm, prefix, overlap, partition_seed)
 
     @classmethod
+    @stage("mesh")
+    def from_meshio(
+        cls,
+        mesh: Any,
+        comm: Comm = None,
+        overlap: int = 0,
+        prefix: str = "",
+        partition_seed: int | None = None,
+    ) -> Mesh:
+        """A meshio.Mesh of straight cells with its names, as `from_file` has them, read on rank 0 only."""
+        comm = place(comm, prefix, overlap, partition_seed)
+        return cls._finish(create.from_meshio(mesh, comm), comm, prefix, overlap, partition_seed)
+
+    @classmethod
+    @stage("mesh")
+    def from_pyvista(
+        cls,
+        mesh: Any,
+        comm: Comm = None,
+        overlap: int = 0,
+        prefix: str = "",
+        partition_seed: int | None = None,
+    ) -> Mesh:
+        """A pyvista.UnstructuredGrid, or another data set of straight cells, read on rank 0 only.
+
+        Integers of cell data are names, as in `from_file`: `side` gives "side=3". Points that are listed twice are two.
+        """
+        comm = place(comm, prefix, overlap, partition_seed)
+        return cls._finish(create.from_pyvista(mesh, comm), comm, prefix, overlap, partition_seed)
+
+    @classmethod
     def _finish(cls, dm: PETSc.DMPlex, comm: Comm, prefix: str, overlap: int, seed: int | None) -> Mesh:
         mesh = cls(create.prepare(dm, comm, prefix, overlap, seed))
         mesh.dm.viewFromOptions("-dm_view")
+        log.info("made %r", mesh)
         return mesh
 
     @property
@@ -187,6 +222,20 @@ class Mesh(Described):
         nodes = self.geometry.nodes
         ends = np.stack([nodes.min(axis=0, initial=np.inf), -nodes.max(axis=0, initial=-np.inf)])
         return self.comm.allreduce(ends, op=np.minimum) * [[1], [-1]]
+
+    def name_boundary(self, name: str, where: Callable[[np.ndarray], np.ndarray], inside: bool = False) -> None:
+        """Name the exterior facets at whose vertices a function holds, by a label of `dm`. Collective.
+
+        where   function of coordinates x [..., dim] that returns bool [...], as lambda x: x[..., 0] < 1e-9
+        inside  also facets inside the mesh
+
+        Raises MeshError for a name that the mesh has, another kind of function, and where there are no such facets.
+        """
+        naming.name_boundary(self, name, where, inside)
+
+    def name_region(self, name: str, where: Callable[[np.ndarray], np.ndarray]) -> None:
+        """Name the cells at the mean of whose vertices a function holds; as `name_boundary`. Collective."""
+        naming.name_region(self, name, where)
 
     @property
     def boundaries(self) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass, fields, replace
 
 from ..errors import OptionError
+from ..log import LEVELS
 from ..value_checks import text as given_text
 from .database import (
     SCHEME_PREFIXES,
@@ -61,7 +62,7 @@ def _tau_fault(value) -> str | None:
 def _output_fault(value) -> str | None:
     """What is wrong with the name of `-fe_output`."""
     text = str(value)
-    return "give a name that ends in .pvd" if text and not text.lower().endswith(".pvd") else None
+    return "give a name that ends in .pvd or .xdmf" if text and not text.lower().endswith((".pvd", ".xdmf")) else None
 
 
 @dataclass(frozen=True)
@@ -108,6 +109,11 @@ class Options:
     progress: str = option(
         "auto", "line of progress on stderr: on a terminal without PETSc's monitors, always, never", choices=PROGRESS
     )
+    log_level: str = option(
+        "warning",
+        "messages: none, warnings, also what a run does, also times of stages and programs",
+        choices=tuple(LEVELS),
+    )
     report: str = option("", "JSON file for the report of the run")
     check_kernels: bool = option(True, "comparison of each kernel with numpy before its first use on a device")
     profile: bool = option(False, "kernel timings from device events")
@@ -121,7 +127,7 @@ class Options:
     restart: str = option("", "checkpoint to continue from")
     output: str = option(
         "",
-        "PVD file for a series of VTU files, one every -fe_output_interval steps and at the end",
+        "NAME.pvd of VTU files, or NAME.xdmf of HDF5: one every -fe_output_interval steps and at the end",
         check=_output_fault,
     )
     output_interval: int = option(
@@ -249,7 +255,9 @@ def _given(database, prefix: str, known) -> dict[str, str]:
         if name not in known:
             start = name[: name.index("_") + 1]
             listed = ", ".join(f"-{entry}" for entry in known if entry.startswith(start))
-            raise OptionError(f"-{key} is not an option; known are {listed}")
+            close = difflib.get_close_matches(name, known, n=1)
+            hint = f"; did you mean -{prefix}{close[0]}?" if close else ""
+            raise OptionError(f"-{key} is not an option; known are {listed}{hint}")
         found[name] = database.getString(key, "")  # the value with its blanks, which getAll cuts; PETSc sees it used
     return found
 

@@ -1,13 +1,21 @@
 """Output of a run: a VTU file, a PNG picture, a JSON report."""
 
-from .grid import (
-    Grid,
-)
+from .collection import FORMATS, Collection
+from .grid import Grid
 from .plot import Picture, plot
 from .report import Report, format_report, write_report
-from .vtu import (
-    Collection,
-    write_vtu,
-)
+from .vtu import write_vtu
+from .xdmf import write_arrays
 
-__all__ = ["Collection", "Grid", "Picture", "Report", "format_report", "plot", "write_report", "write_vtu"]
+__all__ = [
+    "FORMATS",
+    "Collection",
+    "Grid",
+    "Picture",
+    "Report",
+    "format_report",
+    "plot",
+    "write_arrays",
+    "write_report",
+    "write_vtu",
+]

@@ -9,6 +9,7 @@ import stat
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from .. import log
 from ..errors import OptionError
 from ..value_checks import path as given_path
 
@@ -47,6 +48,7 @@ def atomic_path(path, durable: bool = False):
             if durable:
                 _sync(part)
             os.replace(part, path)
+            log.info("wrote %s", given)
             if durable:
                 _sync(path.parent)
         finally:

@@ -26,11 +26,12 @@ CHUNK = 1 << 22  # numbers that travel at once
 REMEDY = "restart from an earlier checkpoint, or without one"
 
 
-def _h5py():
+def h5py_package():
+    """The package h5py. Raises CheckpointError where it is missing."""
     try:
         import h5py
     except ImportError:
-        raise CheckpointError("Checkpoints are HDF5 files, and h5py cannot be imported; pip install h5py.") from None
+        raise CheckpointError("An HDF5 file was asked for, and h5py cannot be imported; pip install h5py.") from None
     return h5py
 
 
@@ -56,9 +57,9 @@ def write(path, comm, about: dict, arrays: dict[str, np.ndarray]) -> None:
 
 
 def _write(path, about: dict, stream) -> None:
-    h5py = _h5py()
+    h5py = h5py_package()
     with atomic_path(path, durable=True) as part, open(part, "r+b") as disk:
-        quiet = _Quiet(disk)
+        quiet = Quiet(disk)
         with h5py.File(quiet, "w", userblock_size=BLOCK) as file:
             file.attrs["about"] = json.dumps(about)
             for name, shape, first, values in stream:
@@ -72,7 +73,7 @@ def _write(path, about: dict, stream) -> None:
         disk.write(f"{MAGIC}\n{size}\n{digest}\n".encode().ljust(BLOCK, b"\0"))
 
 
-class _Quiet:
+class Quiet:
     """An open file that HDF5 writes to, and that tells it of no error: HDF5 prints its own where a full disk is met,
     and loses those of data that it writes as objects are closed. `check` raises the first one."""
 
@@ -166,7 +167,7 @@ def opened(path, comm):
 
 def verified(path: Path):
     """The HDF5 file, open, after its bytes were compared with their digest. Not collective. Raises CheckpointError."""
-    h5py = _h5py()
+    h5py = h5py_package()
     try:
         file = open(path, "rb")  # which HDF5 reads from, so that it sees the bytes that were compared
         _check(path, file)
@@ -212,7 +213,7 @@ def unclear(path) -> CheckpointError:
 
 def _array(file, name: str):
     """A dataset of numbers in the file itself, laid out as they are written; None for whatever else has this name."""
-    h5py = _h5py()
+    h5py = h5py_package()
     if "/" in name or not isinstance(file.get(name, getlink=True), h5py.HardLink):  # a link may lead out of the file
         return None
     if file.get(name, getclass=True) is not h5py.Dataset:

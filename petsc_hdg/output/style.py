@@ -126,11 +126,13 @@ def side_by_side(figures: list, dpi: int):
 
 
 def colour_bar(figure, axes, mappable, label: str) -> None:
-    """A slim colour bar with its label above."""
+    """A slim colour bar with its label above, within the figure."""
     bar = figure.colorbar(mappable, cax=axes)
     bar.outline.set_visible(False)
     bar.ax.tick_params(length=2.5, width=0.6, color=FAINT, labelcolor=INK, labelsize=8)
-    bar.ax.set_title(label, size=9, color=INK, loc="left", pad=7)
+    above = bar.ax.set_title(label, size=9, color=INK, loc="left", pad=7)
+    beyond = above.get_window_extent(figure.canvas.get_renderer()).x1 - 0.99 * figure.bbox.x1
+    above.set_x(-max(0.0, beyond) / bar.ax.bbox.width)
 
 
 def quiet_axes(axes, lower, upper) -> None:

@@ -17,7 +17,7 @@ MOST = 64  # components
 class Objective:
     """Numbers obj [component] of u, u_x, a, a_x, x, t and constants of a physics, in `dim` dimensions.
 
-    on_boundary: it is integrated over a boundary, and may read the outward unit normal n [dim].
+    over: boundary that it is integrated over, where it may read the outward unit normal n [dim]. None: cells.
 
     given: one expression; statements that assign to obj[c], or a whole function in PETSc's signature, as C text, as
     pathlib.Path or as CFile; a number; a sympy expression, or a sequence of them.
@@ -28,10 +28,10 @@ class Objective:
     Raises PhysicsError, naming the line, for what cannot be read or checked.
     """
 
-    def __init__(self, physics, given, dim: int, on_boundary: bool = False, what: str = "integrand"):
-        self._physics, self._dim, self.on_boundary = physics, dim, on_boundary
+    def __init__(self, physics, given, dim: int, over: str | None = None, what: str = "integrand"):
+        self._physics, self._dim, self.on_boundary = physics, dim, over is not None
         reader = Reader(physics.name, physics.fields, physics.auxiliary, physics.constant_names, physics.helpers)
-        term = reader.objective(given, MOST, on_boundary, what)
+        term = reader.objective(given, MOST, over, what)
         self.components = self._count(term)
         self.form = self._form(term, self.components)
         run(self.form, physics.constant_values)

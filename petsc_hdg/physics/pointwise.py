@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 
 from petsc_hdg.errors import PhysicsError
+from petsc_hdg.physics.constants import boundaries, check_constants, spread
 from petsc_hdg.physics.dependence import Dependence, dependence
 from petsc_hdg.physics.device_text import device_text
 from petsc_hdg.physics.instance import Instance
 from petsc_hdg.physics.interpreter.interpret import Interpreter, first_run, run_stabilization
 from petsc_hdg.physics.layout import Auxiliary, Field, make_fields
-from petsc_hdg.physics.reader import UPWIND, Reader, check_constants
+from petsc_hdg.physics.reader import UPWIND, Reader
 from petsc_hdg.physics.terms import Condition, Terms
 from petsc_hdg.representation import Described
 from petsc_hdg.value_checks import plural, shown
@@ -39,7 +40,8 @@ class Physics(Described):
     expressions,
                or a mapping of field names to one of these; None is zero
     auxiliary  name -> number of components or Auxiliary(components, space); in the text `kappa`, `kappa_x[d]` as fields
-    constants  name -> number; in the text `constants[i]`, or the name itself
+    constants  name -> number; in the text `constants[i]`, or the name itself. Or name -> {boundary: number}, the value
+               in texts of conditions on these boundaries; `constants[i]` counts the others first
     boundary   Dirichlet, Neumann and Robin conditions, and BoundaryFlux
     jacobian   hand-written {"g0": text, …}, or {(test field, trial field): {"g0": text, …}}; replaces differentiation
     helpers    C text of functions the others may call
@@ -54,15 +56,15 @@ class Physics(Described):
     """
 
     PUBLIC = tuple(
-        "auxiliary boundary check constants degree device_source exact f0 f1 fields from_dm is_linear name "
-        "uses_time_derivative with_constants with_stabilization".split()
+        "auxiliary boundary check constants degree device_source exact f0 f1 fields from_dm interpreter is_linear "
+        "name uses_time_derivative with_constants with_stabilization".split()
     )
 
     fields: Mapping | tuple
     f0: object = None
     f1: object = None
     auxiliary: Mapping | tuple = field(default=(), kw_only=True)
-    constants: Mapping[str, float] | None = field(default=None, kw_only=True)
+    constants: Mapping[str, float | Mapping[str, float]] | None = field(default=None, kw_only=True)
     boundary: Sequence = field(default=(), kw_only=True)
     jacobian: Mapping | None = field(default=None, kw_only=True)
     helpers: object = field(default="", kw_only=True)
@@ -280,17 +282,27 @@ class Physics(Described):
         self.check(dim)
         return Interpreter(self._instance(dim), self.constant_values)
 
-    def with_constants(self, **values: float) -> Physics:
-        """The same physics with other values of named constants; its text and digest are the same."""
-        unknown = [name for name in values if name not in self.constant_names]
+    def with_constants(self, **values: float | Mapping[str, float]) -> Physics:
+        """The same physics with other values of named constants; its text and digest are the same.
+
+        Those of boundaries are given by a dict, or by one number for all of them. Raises PhysicsError for an unknown
+        name.
+        """
+        checked = check_constants(self.name, spread(self.constant_names, values))
+        unknown = [name for name in checked if name not in self.constant_names]
         if unknown:
             known = ", ".join(self.constant_names) or "none"
             raise PhysicsError(f"physics '{self.name}' has no constant '{unknown[0]}'; its constants are: {known}")
-        checked = check_constants(self.name, values)
         new = object.__new__(Physics)
         new.__dict__.update(self.__dict__)
         object.__setattr__(new, "constants", MappingProxyType(dict(self.constants or {}) | checked))
         return new
+
+    def text_key(self, given: object, over: str | None) -> tuple | None:
+        """A key of a text over cells (None) or a boundary, whose meaning is the same for the same key. None for what is
+        no text."""
+        label = over if over in boundaries(self.constant_names) else None
+        return (given, over is not None, label) if isinstance(given, str) else None
 
     def with_stabilization(self, stabilization: object) -> Physics:
         """The same physics with another stabilization, given as to Physics; None takes it away."""

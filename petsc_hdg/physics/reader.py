@@ -6,50 +6,24 @@ import difflib
 import math
 import re
 from collections.abc import Iterable, Mapping
+from copy import copy
 from dataclasses import replace
 from numbers import Integral, Real
 from pathlib import Path
 
 from petsc_hdg.errors import PhysicsError
+from petsc_hdg.physics.constants import boundaries, numbers
 from petsc_hdg.physics.layout import BoundaryFlux, Dirichlet, Field, Neumann, Robin
-from petsc_hdg.physics.lowering import names, signatures
+from petsc_hdg.physics.lowering import signatures
 from petsc_hdg.physics.lowering.lower import lower, shared_helpers
 from petsc_hdg.physics.lowering.names import parts_of
 from petsc_hdg.physics.terms import Condition, Term, Terms
-from petsc_hdg.physics.text.source import CFile, is_expression, make_source
+from petsc_hdg.physics.text.source import CFile, is_expression, make_source, numbered
 from petsc_hdg.value_checks import plural
 
 UPWIND = "upwind"  # the stabilization that `upwinded` makes
-_CONSTANT = re.compile(r"(ctx->)?[A-Za-z]\w*(\[\d+\])?\Z")  # or a member of a context, or an element of one
 _BLOCKS = ("g0", "g1", "g2", "g3")
 _MATRIX = re.compile(r"\bS\s*\[[^]]*\]\s*[-+*/]?=")  # an assignment to an entry of a stabilization
-
-
-def check_constants(physics: str, given) -> dict[str, float]:
-    """Named constants as finite floats."""
-    if given is None:
-        return {}
-    if not isinstance(given, Mapping):
-        raise PhysicsError(
-            f"physics '{physics}': constants are given as a {type(given).__name__}; give a mapping of names to numbers"
-        )
-    checked = {}
-    for name, value in given.items():
-        if not isinstance(name, str) or not _CONSTANT.match(name):
-            raise PhysicsError(
-                f"physics '{physics}': a constant cannot be called '{name}'; use letters, digits and underscores"
-            )
-        if name in names.RESERVED:
-            message = f"a constant cannot be called '{name}', which has a meaning in a physics; rename it, or give a "
-            message += f"member of the context as 'ctx->{name}'"
-            raise PhysicsError(f"physics '{physics}': {message}")
-        try:
-            checked[name] = float(value)
-        except (TypeError, ValueError, OverflowError):
-            raise PhysicsError(f"physics '{physics}': constant '{name}' is {value!r}; give a number") from None
-        if not math.isfinite(checked[name]):
-            raise PhysicsError(f"physics '{physics}': constant '{name}' is {value}; give a finite number")
-    return checked
 
 
 class Reader:
@@ -58,7 +32,7 @@ class Reader:
     def __init__(self, physics: str, fields: tuple[Field, ...], auxiliary: tuple, constants: tuple[str, ...], helpers):
         self.physics, self.fields, self.parts = physics, fields, parts_of(fields, auxiliary)
         self.auxiliary = {field.name: field for field in auxiliary}
-        self.constants = {name: number for number, name in enumerate(constants)}
+        self._names, self.constants = constants, numbers(constants)
         self.texts: list = []
         self.macros: dict[str, str] = {}
         empty = helpers is None or helpers == ""
@@ -79,12 +53,25 @@ class Reader:
         conditions = [
             replace(found, place=place)
             for place, entry in enumerate(boundary or ())
-            for found in self._conditions(place, entry)
+            for found in self.about(getattr(entry, "label", None))._conditions(place, entry)
         ]
+        known = dict.fromkeys(condition.label for condition in conditions)
+        for label in boundaries(self._names):
+            if label not in known:
+                raise PhysicsError(
+                    f"physics '{self.physics}': a constant has a value on '{label}', which no condition is on; give "
+                    f"values on boundaries of conditions ({', '.join(known) or 'none'})"
+                )
         dirichlet = tuple(condition for condition in conditions if condition.kind == "Dirichlet")
         natural = tuple(condition for condition in conditions if condition.kind != "Dirichlet")
         blocks = self._jacobian(jacobian)
         return Terms(residual, blocks, dirichlet, natural, exact_terms, self.stabilization(stabilization))
+
+    def about(self, label: str | None) -> Reader:
+        """The reader of texts about a boundary (None: about none), in which constants have their values there."""
+        other = copy(self)
+        other.constants = numbers(self._names, label)
+        return other
 
     def stabilization(self, given) -> Term | None:
         """The stabilization of all components: a text that assigns to tau[c], or to S[c * Nc + d], or one value for all
@@ -112,9 +99,9 @@ class Reader:
         """All components of all fields as one."""
         return Field(sum(f.components for f in self.fields), name=name)
 
-    def objective(self, given, most: int, on_boundary: bool = False, what: str = "integrand") -> Term:
+    def objective(self, given, most: int, over: str | None = None, what: str = "integrand") -> Term:
         """A function over cells or over a boundary; statements may assign up to `most` components."""
-        components, signature = 1, signatures.BOUNDARY_OBJECTIVE if on_boundary else signatures.OBJECTIVE
+        components, signature = 1, signatures.BOUNDARY_OBJECTIVE if over is not None else signatures.OBJECTIVE
         if isinstance(given, (str, Path, CFile)):
             components = 1 if is_expression(given) else most
         elif hasattr(given, "free_symbols") and not hasattr(given, "shape"):
@@ -122,22 +109,26 @@ class Reader:
         elif hasattr(given, "__len__"):
             components = len(given)
         every = Field(components, name=signature.output)
-        return self._term(what, "objective", "obj", given, signature, every, (components,))
+        return self.about(over)._term(what, "objective", "obj", given, signature, every, (components,))
 
     def _term(
         self, slot: str, key: str, kind: str, given, signature, field: Field, shape: tuple, trial: Field | None = None
     ) -> Term:
+        taken = {*self.constants, *self.parts}
         if is_expression(given):  # its output has a name that no constant can have
-            self._check_expression(slot, kind, given, field)
+            self._check_expression(slot, kind, numbered(given, taken), field)
             signature = replace(signature, output=f"_{signature.output}")
-        source = make_source(self.physics, slot, given, signature.output, field.components, shape, self.constants)
+        source = make_source(self.physics, slot, given, signature.output, field.components, shape, taken)
         self.texts.append((slot, kind, field.name, source.text, source.function))
         program = lower(source, signature, self.helpers, self.macros, self.constants, key, self.parts)
         return Term(program, kind, field, trial)
 
-    def _check_expression(self, slot: str, kind: str, text: str, field: Field) -> None:
-        """Raise PhysicsError for a block of the Jacobian, and where f0 or f1 takes one entry of the state for all."""
-        start = f"physics '{self.physics}', {slot}: is an expression"
+    def _check_expression(self, slot: str, kind: str, given: tuple[str, str, str], field: Field) -> None:
+        """Raise PhysicsError for a block of the Jacobian, and where f0 or f1 takes one entry of the state for all.
+
+        given: as `numbered` returns it.
+        """
+        text, start = given[0], f"physics '{self.physics}', {slot}: is an expression"
         if kind in _BLOCKS:
             raise PhysicsError(f"{start}; assign to {kind}[…]")
         state = "|".join(["u", *(re.escape(one.name) for one in self.fields)])
@@ -145,8 +136,8 @@ class Reader:
             "c, the number of the component": kind in ("f0", "f1") and field.components > 1 and "(_x|_t)?",
             "d, the number of the direction": kind == "f1" and "_x",
         }
-        for missing, suffix in of_one.items():
-            if suffix and re.search(rf"\b({state}){suffix}\b", text) and not re.search(rf"\b{missing[0]}\b", text):
+        for (missing, suffix), number in zip(of_one.items(), given[1:], strict=True):
+            if suffix and re.search(rf"\b({state}){suffix}\b", text) and not re.search(rf"\b{number}\b", text):
                 message = f"without {missing}; use u[c], u_x[c*dim + d], or assign to each {kind}[…]"
                 raise PhysicsError(f"{start} {message}")
 

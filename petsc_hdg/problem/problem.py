@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from petsc4py import PETSc
 
-from .. import stages
+from .. import log, stages
 from ..device import Arrays, Device, Node, VecAccess, built_beside, ranks
 from ..device.context import is_viennacl
 from ..device.platforms import choose, identity, is_first, is_gpu
@@ -97,6 +97,7 @@ class Problem(Restartable, Evaluated, Described):
     ):
         self.comm = require_mesh(mesh, "A problem").comm
         self.options = input_data.chosen_options(physics, options, prefix, defaults)
+        log.settle(self.options.log_level, PETSc.COMM_WORLD.rank)
         PROGRESS.settle(self.options.progress, PETSc.COMM_WORLD.rank)
         self.scheme = scheme(self.options)
         with stages.stage("mesh"):
@@ -142,6 +143,7 @@ class Problem(Restartable, Evaluated, Described):
             self.num_unknowns = self.comm.allreduce(self.discretization.dofmap.num_owned)
         with stages.stage("compile"):
             self._create_operator()
+        log.info("made %r on %s", self, self.device.name)
         if self.options.kernel_view:
             results.view_kernels(self)
         if self.options.view:
@@ -251,8 +253,10 @@ class Problem(Restartable, Evaluated, Described):
 
     # Data ------------------------------------------------------------------------------------------------
 
-    def set_constants(self, **values: float) -> None:
-        """Change named constants (collective); nothing is compiled again. Raises PhysicsError for an unknown name."""
+    def set_constants(self, **values: float | Mapping[str, float]) -> None:
+        """Change named constants (collective); nothing is compiled again. Those of boundaries are given by a dict
+        {boundary: number}, or by one number for all of them. Raises PhysicsError for an unknown name.
+        """
         self.physics = self.discretization.physics = self.physics.with_constants(**values)
         with kept_levels.watched(self):
             self.operator.set_constants(self.physics.constants.values())
@@ -415,6 +419,7 @@ class Problem(Restartable, Evaluated, Described):
             solution_checks.check_solved(self, u)
             self.solved_constants = self.operator.constants.copy()
             compatibility.make_orthogonal(self, u)
+        log.info("solved with %s", solution_checks.iterations(self))
         return u
 
     def solve_from(self, u: PETSc.Vec) -> None:

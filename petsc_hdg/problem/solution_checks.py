@@ -19,6 +19,7 @@ from ..discretizations.symmetry import constraints
 from ..errors import SolveError, warn_user
 from ..operators.assembled import fault
 from ..operators.spectrum import TOLERANCE, asymmetry, extreme_eigenvalues
+from ..value_checks import plural
 from .linear import field_splits, solvers
 
 _KSP = PETSc.KSP.ConvergedReason
@@ -54,6 +55,11 @@ def check_solved(problem, u: PETSc.Vec) -> None:
     else:
         require_finite(problem, u)
     check_meaning(problem, u)
+
+
+def iterations(problem) -> str:
+    """The iterations of the last run, in words."""
+    return f"{plural(problem.newton_iterations, 'Newton iteration')} and {problem.linear_iterations} linear"
 
 
 def check_meaning(problem, u: PETSc.Vec, t: float = 0.0) -> None:

@@ -9,9 +9,11 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
+import meshio
 import numpy as np
 from bad_input_calls import FLUX, clamped, mesh, problem
 from petsc4py import PETSc
+from sample_meshes import data_set
 
 import petsc_hdg as fe
 from petsc_hdg.options import Options
@@ -143,9 +145,33 @@ CALLS = {
             "cell": ((3, DEEP, EMPTY), "Cells of shape .* were asked for; accepted shapes"),
         },
     ),
+    "Mesh.from_meshio": (
+        lambda c, f: (fe.Mesh.from_meshio, {"mesh": meshio.Mesh(SQUARE, [("triangle", [[0, 1, 2]])]), "comm": c}),
+        {"mesh": ((NOTHING, WORD, 3, EMPTY), "A mesh of meshio is given as .*; give a meshio.Mesh")},
+    ),
+    "Mesh.from_pyvista": (
+        lambda c, f: (fe.Mesh.from_pyvista, {"mesh": data_set([5], {5: [[0, 1, 2]]}, SQUARE), "comm": c}),
+        {"mesh": ((NOTHING, WORD, 3, EMPTY), "A mesh of PyVista is given as .*; give a pyvista.UnstructuredGrid")},
+    ),
     **{
         f"Mesh.{name}": (lambda c, f, name=name: (getattr(mesh(c), name), {"label": "left"}), LABEL)
         for name in ("facet_mask", "boundary_facets", "closure_mask", "cell_mask")
+    },
+    **{
+        f"Mesh.name_{part}": (
+            lambda c, f, part=part: (
+                getattr(mesh(c), f"name_{part}"),
+                {"name": "new", "where": lambda x: x[..., 0] < 0.6},
+            ),
+            {
+                "name": ((NOTHING, 3, EMPTY, "", "boundary", "depth"), "A part of a mesh cannot be called"),
+                "where": (
+                    (NOTHING, WORD, 3, EMPTY, len, lambda x: x[..., 0], lambda x: x > 0, lambda x: x[..., 0] > 9),
+                    "laces of 'new'",
+                ),
+            },
+        )
+        for part in ("boundary", "region")
     },
     "agglomerate": takes_mesh(fe.agglomerate, "agglomerate", count=4),
     "coarsen": takes_mesh(fe.coarsen, "coarsen", count=4),

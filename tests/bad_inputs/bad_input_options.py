@@ -21,7 +21,10 @@ STRESS = {"velocity": "for (d = 0; d < 4; ++d) f1[d] = u_x[d] - (d % 3 == 0 ? u[
 
 BAD_OPTIONS = {
     "unknown backend": (lambda c, f: by_database(c, fe_backend="dg"), "fe_backend dg: not known; valid are cg_gpu"),
-    "unknown option": (lambda c, f: by_database(c, fe_degre="2"), "-fe_degre is not an option; known are"),
+    "unknown option": (
+        lambda c, f: by_database(c, fe_degre="2"),
+        r"-fe_degre is not an option; known are .*; did you mean -fe_degree\?",
+    ),
     "degree 0": (
         lambda c, f: by_database(c, fe_degree="0"),
         "fe_degree 0 gives field 'u' the degree 0; cg_gpu takes 1 to 9",

@@ -1,13 +1,17 @@
 """Ways to a mesh: options, refinement, the user's DMPlex, arrays, and files that meshio reads."""
 
+import itertools
+
 import meshio
 import numpy as np
 import pytest
 from petsc4py import PETSc
+from sample_meshes import data_set
 from shuffled_boxes import MESHES, shuffled_box
 from test_geometry import volume
 from test_topology import check_against_closures
 
+from petsc_hdg.errors import MeshError
 from petsc_hdg.mesh import Mesh, create
 
 NUM_CELLS = {(2, 1): 12, (2, 0): 6, (3, 1): 144, (3, 0): 24}
@@ -161,6 +165,51 @@ def test_meshio_files(tmp_path, cell, suffix):
     assert len(cells) == len(made.cells[1].data)
     centres = mesh.geometry.nodes[mesh.geometry.cell_nodes].mean(axis=1)
     assert (mesh.cell_mask("3") == (centres[:, 0] < 0.5)).all()
+
+
+def in_memory(made, package: str):
+    """A meshio.Mesh as such, as the stand-in for PyVista, or as its own grid of PyVista."""
+    if package == "meshio":
+        return made
+    kinds = {"triangle": 5, "quad": 9, "tetra": 10, "hexahedron": 12, "line": 3}
+    cells = {kinds[block.type]: block.data for block in made.cells}
+    types = np.repeat(list(cells), [len(of) for of in cells.values()])
+    tags = {"tag": np.concatenate(made.cell_data["medit:ref"]), "vtkOriginalCellIds": np.arange(len(types))}
+    if package == "stand-in":
+        return data_set(types, cells, made.points, **tags)
+    grid = pytest.importorskip("pyvista").UnstructuredGrid(cells, made.points)
+    grid.cell_data.update(tags)
+    return grid
+
+
+@pytest.mark.parametrize("package", ["meshio", "stand-in", "pyvista"])
+@pytest.mark.parametrize("cell", ["triangle", "quadrilateral", "tetrahedron", "hexahedron"])
+def test_meshes_in_memory(cell, package):
+    made = named_meshio(cell)
+    mesh = (Mesh.from_meshio if package == "meshio" else Mesh.from_pyvista)(in_memory(made, package))
+    facets, region = ("9", "3") if package == "meshio" else ("tag=9", "tag=3")
+    assert mesh.cell == cell and volume(mesh) == pytest.approx(1, rel=1e-13)
+    assert len(mesh.boundary_facets(facets)[0]) == len(made.cells[1].data)
+    centres = mesh.geometry.nodes[mesh.geometry.cell_nodes].mean(axis=1)
+    assert (mesh.cell_mask(region) == (centres[:, 0] < 0.5)).all() and len(mesh.cell_regions) == 2
+
+
+def test_pixels_and_voxels():
+    """VTK's cells of images count their vertices as basix does."""
+    points = np.array(list(itertools.product((0, 1), (0, 2), (0, 3))), float)[:, ::-1]
+    mesh = Mesh.from_pyvista(data_set([11], {11: np.arange(8)[None]}, points))
+    assert mesh.cell == "hexahedron" and volume(mesh) == pytest.approx(6)
+    mesh = Mesh.from_pyvista(data_set([8], {8: np.arange(4)[None]}, points[:4]))
+    assert mesh.cell == "quadrilateral" and volume(mesh) == pytest.approx(6)
+
+
+def test_grids_of_pyvista_that_are_refused():
+    points = np.zeros((6, 2))
+    with pytest.raises(MeshError, match="A mesh of PyVista has cells of VTK's type 22; straight triangle, quad"):
+        Mesh.from_pyvista(data_set([22], {22: np.arange(6)[None]}, points))
+    lifted = data_set([5, 5], {5: [[0, 1, 2], [1, 2, 3]]}, [[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 1.0]])
+    with pytest.raises(MeshError, match="A mesh of PyVista has cells of dimension 2 in a space of dimension 3"):
+        Mesh.from_pyvista(lifted)
 
 
 def test_abaqus_sets(tmp_path):

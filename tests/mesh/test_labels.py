@@ -1,10 +1,13 @@
 """Names of boundaries and regions, from files, boxes and the user's own labels."""
 
+import json
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
 from petsc4py import PETSc
+from sample_meshes import SHAPES
 from shuffled_boxes import MESHES
 
 import petsc_hdg as fe
@@ -137,6 +140,24 @@ def test_a_label_of_the_name_boundary_is_that_label():
         assert len(mesh.boundary_facets("boundary")[0]) == 4
         for whole in (marked(10), marked(4, "wall"), Mesh.box((3, 2), simplex=False)):
             assert len(whole.boundary_facets("boundary")[0]) == 10 and not whole.left_out
+
+
+def test_parts_are_named_by_their_places(mpirun):
+    """As a box names them, on 1 and 3 ranks; conditions take the names."""
+    script = Path(__file__).with_name("run_naming.py")
+    for ranks in (1, 3):
+        found = json.loads(mpirun(ranks, script).stdout)
+        assert {cell: of["facets"] for cell, of in found.items()} == dict(zip(SHAPES, (3, 3, 4, 4), strict=True))
+        for of in found.values():
+            assert of["as the box"] == [True] * 3 and of["all"] and of["half"] and abs(of["flux"] - 1) < 1e-8
+
+
+def test_a_name_is_given_once():
+    mesh = Mesh.box((2, 2))
+    mesh.name_region("left", lambda x: x[..., 0] < 0.5)  # of cells, beside a boundary's
+    assert mesh.cell_regions == ("left",) and "left" in mesh.boundaries
+    with pytest.raises(MeshError, match="The mesh has a part called 'left' already; give another name"):
+        mesh.name_boundary("left", lambda x: x[..., 0] < 0.5)
 
 
 def test_views_tell_what_the_label_leaves_out():

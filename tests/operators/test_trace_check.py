@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from bare_trace import BareTrace
-from petsc_hdg.operators.trace.congruent import CongruentFacets
+from petsc_hdg.operators.trace.element_matrices import CongruentFacets
 from sample_meshes import SHAPES
 from trace_samples import EPS, ESSENTIAL
 

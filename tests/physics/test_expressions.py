@@ -41,12 +41,33 @@ def test_components_and_directions(dim):
 
 
 def test_constants_come_first():
-    """A constant keeps its meaning where it has the name of a component's or a direction's number."""
-    physics = Physics({"u": 1}, "c*u[0]", "c*d*(1 + u_x[0])", constants={"c": 2.0, "d": 5.0})
+    """A constant keeps its meaning where it has the name of a component's or a direction's number, but within [ ]."""
+    physics = Physics({"u": 1}, "c*u[0]", "c*d*(1 + u_x[d])", constants={"c": 2.0, "d": 5.0})
     s = random_state(physics, 2)
     f0, f1 = np.split(residual(physics.interpreter(2), s), [1])
     assert_close(f0, 2 * s["u"])
-    assert_close(f1, np.full(2, 10 * (1 + s["u_x"][0, 0])))
+    assert_close(f1, 10 * (1 + s["u_x"][0]))
+
+
+def test_fields_come_first_but_within_brackets():
+    """A concentration c is no number of a component, nor a depth d one of a direction."""
+    fields = {"c": 1, "d": 2}
+    physics = Physics(
+        fields,
+        {"c": "3*c /* c[ */ + c_x[0]", "d": "d[c]*kappa[c] + c"},
+        {"c": "2*c_x[d] + d[1]", "d": "d_x[c][d]"},
+        auxiliary={"kappa": 2},
+        boundary=[Robin("a", "c*n[0]", "c"), Neumann("b", "x[c]", "d")],
+    )
+    s = random_state(physics, 2)
+    u, u_x, a, n = s["u"], s["u_x"], s["a"], s["n"]
+    f0, f1 = np.split(residual(physics.interpreter(2), s), [3])
+    assert_close(f0, [3 * u[0] + u_x[0, 0], u[1] * a[0] + u[0], u[2] * a[1] + u[0]])
+    assert_close(f1.reshape(3, 2), np.vstack([2 * u_x[0] + u[2], u_x[1:]]))
+    assert_close(boundary(physics.interpreter(2), s, 0)[0], u[0] * n[0])
+    physics = Physics({"u": 2}, "c*u[c]", "d*u_x[c*dim + d]", constants={"c": 2.0, "d": 5.0})
+    s = random_state(physics, 2)
+    assert_close(residual(physics.interpreter(2), s), np.concatenate([2 * s["u"], 5 * s["u_x"].ravel()]))
 
 
 @pytest.mark.parametrize(
@@ -58,6 +79,8 @@ def test_constants_come_first():
         ({"f0": "u[0] +"}, "f0: 'u[0] +' is not a complete expression of C"),
         ({"fields": {"u": 2}, "f1": "u_x[d]"}, "f1: is an expression without c, the number of the component; use u[c]"),
         ({"fields": {"v": 2}, "f1": "v_x[d]"}, "f1: is an expression without c"),
+        ({"fields": {"v": 2}, "f1": "c*v_x[0][d]", "constants": {"c": 1.0}}, "f1: is an expression without c"),
+        ({"fields": {"c": 2}, "f0": "c[1]"}, "f0: is an expression without c"),
         ({"f1": "u_x[0]"}, "f1: is an expression without d, the number of the direction; use u[c], u_x[c*dim + d]"),
         ({"jacobian": {"g3": "1"}}, "g3: is an expression; assign to g3[…]"),
     ],

@@ -117,6 +117,16 @@ def test_an_exact_solution_reads_no_field():
         Physics(FIELDS, {"p": "f0[0] = 1;"}, exact={"v": "u[0] = p; u[1] = 0;"})
 
 
+@pytest.mark.parametrize("name", ["t", "dim"])
+def test_a_number_of_petsc_that_a_field_is_called_too(name):
+    for given in ({"fields": {name: 1}}, {"fields": {"u": 1}, "auxiliary": {name: 1}}):
+        Physics(**given, f0="f0[0] = u[0];").check(2)
+        with pytest.raises(PhysicsError, match=f"'{name}' may be PETSc's number of .* or of .*field '{name}'; rename"):
+            Physics(**given, f0=f"2*{name}")
+    local = Physics({name: 1}, f0=f"PetscReal {name} = 3; f0[0] = {name};")
+    assert local.interpreter(2).pw_residual([5.0], None, None, None, None, 0.0, None)[0][0] == 3
+
+
 @pytest.mark.parametrize(
     "given, owners",
     [

@@ -82,6 +82,7 @@ def numbers(backend: str, folder: Path) -> dict:
         "stress": float(np.abs(stress.at(x) - STRESS.ravel()).max()),
         "gradient": float(np.abs(problem.field("grad_u", u).values() - SLOPES.ravel()).max(initial=0.0)),
         "force": comm.allreduce(lengths @ traction.means()).tolist(),
+        "extremes": [of.tolist() for of in problem.field("x[0] + 10*x[1]", u).extremes()],
         "facets": comm.allreduce(len(lengths)),
         "line": problem.field("u", u).along([0, 0], [1, 1], 3)[1].tolist(),
         "refused": refused(problem, u),

@@ -283,7 +283,7 @@ def test_refusals():
     with pytest.raises(PhysicsError, match="'u_t' cannot be used here: integrands .* over a boundary are of u"):
         problem.integral("u_t[0]", u, over="left")
     with pytest.raises(PhysicsError, match="outside n, which has 2"):
-        Objective(quadratic(), "n[2]", 2, on_boundary=True)
+        Objective(quadratic(), "n[2]", 2, over="left")
     with pytest.raises(MeshError, match="no boundary called 'lfet'; .*left"):
         problem.integral("u[0]", u, over="lfet")
     with pytest.raises(MeshError, match="A boundary is given by its name, not by 3"):

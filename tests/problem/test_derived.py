@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from matplotlib.image import imread
 from petsc4py import PETSc
-from run_derived import BACKENDS, MISES_STRESS, SLOPES, STRESS, stretched
+from run_derived import BACKENDS, MISES_STRESS, SLOPES, STRESS, TRACTION, stretched
 from sample_meshes import bent, box_mesh
 from sample_quadratic import exact, quadratic
 from sample_time import HEAT, problem_in_time, start
@@ -38,6 +38,7 @@ def test_stresses_on_one_and_three_ranks(mpirun, tmp_path):
             assert len(of["counts"]) == ranks and min(of["counts"]) > 0 and of["facets"] == 3
             assert max(of["mises"], of["stress"], of["gradient"]) < 1e-5, (backend, of)
             assert of["force"] == pytest.approx(STRESS[:, 0], abs=1e-5)
+            assert of["extremes"] == [pytest.approx([0.0]), pytest.approx([11.0])]
             assert of["line"] == [pytest.approx(SLOPES @ [s, s], abs=1e-5) for s in (0, 0.5, 1)]
             assert len(of["refused"]) == 4 * ranks and sorted(of["few"]) == {1: [2], 3: [0, 1, 1]}[ranks]
             assert read_vtu(tmp_path / f"{backend}.vtu")["point_data"]["mises"] == pytest.approx(MISES_STRESS, abs=1e-5)
@@ -107,7 +108,7 @@ def test_means_over_curved_facets_are_those_of_integrals(cell):
     """In each facet, of the normal too."""
     problem, text = problem_of(quadratic(), cell, curved=True), "n[0]*u[0] + u_x[1]*n[1] + x[0]*u_x[0]"
     u = problem.interpolate(lambda x: np.sin(2 * x[..., 0]) + x[..., 1] ** 2)
-    kernel = problem._integrals._kernel(f"obj[0] = 1; obj[1] = {text};", True)
+    kernel = problem._integrals._kernel(f"obj[0] = 1; obj[1] = {text};", "boundary")
     with problem.access.read(u) as buffer:
         size, whole = problem.operator.boundary_integrals(kernel, "boundary", buffer, 0.0)
     field = problem.field(text, u, over="boundary")
@@ -163,6 +164,23 @@ def test_outputs_are_in_every_file_of_a_run(tmp_path):
     assert set(read_vtu(tmp_path / "one.vtu")["point_data"]) == {"u", "twice"}
 
 
+def test_components_by_number_and_by_name(tmp_path):
+    problem = problem_of(stretched(), degree=1)
+    u = problem.interpolate("exact")
+    slopes, x = problem.field("grad_u", u), [[0.2, 0.7], [0.5, 0.5]]
+    for chosen, number in {"xx": 0, "xy": 1, "yx": 2, 3: 3, np.int64(1): 1}.items():
+        part = problem.field("grad_u", u, components=chosen)
+        assert part.components == 1 and part.at(x)[:, 0] == pytest.approx(slopes.at(x)[:, number], abs=1e-14)
+    both = problem.field("f1", u, components=["yy", 1])
+    assert both.components == 2 and both.means() == pytest.approx(np.tile(STRESS[1, ::-1], (len(both.means()), 1)))
+    lift = problem.field("u", u, components="y")
+    force = problem.field(TRACTION, u, over="right", components=1)
+    assert force.means() == pytest.approx(STRESS[1, 0]) and lift.name == "u[y]"
+    problem.write(tmp_path / "u.vtu", u, fields=[lift, problem.field("u", u, components=(1, 0), name="turned")])
+    data = read_vtu(tmp_path / "u.vtu")["point_data"]
+    assert data["u[y]"][:, 0] == pytest.approx(data["turned"][:, 0]) and np.abs(data["u[y]"]).max() > 1
+
+
 def test_streamline_upwinding_is_no_part_of_the_flux():
     physics = Physics({"u": 1}, "f0[0] = 9*u_x[0];", "for (d = 0; d < dim; ++d) f1[d] = 0.01*u_x[d];", name="wind")
     problem = problem_of(physics, cg_stabilization="supg")
@@ -189,6 +207,15 @@ WRONG = {
     r"The name of a field is given as 3; give a text": lambda p, u: p.field("u[0]", u, name=3),
     "The boundary of a field is given as 7; give a text": lambda p, u: p.field("u[0]", u, over=7),
     "as the side 'west' sees it was asked for, of no boundary": lambda p, u: p.field("u[0]", u, side="west"),
+    "components of 'u' are given as 2; give numbers from 0 to 1, or names among x, y": lambda p, u: p.field(
+        "u", u, components=2
+    ),
+    "components of 'f1' .* 'z'.* among xx, xy, yx, yy": lambda p, u: p.field("f1", u, components="z"),
+    "components of 'one' are given as 'x'; give 0": lambda p, u: p.field("u[0]", u, name="one", components="x"),
+    r"components of 'u' are given as \[\]": lambda p, u: p.field("u", u, components=[]),
+    r"components of 'u' are given as \[True\]": lambda p, u: p.field("u", u, components=[True]),
+    r"components of 'u' are given as \[\[0\]\]": lambda p, u: p.field("u", u, components=[[0]]),
+    "components of 'u' are given as 0.5": lambda p, u: p.field("u", u, components=0.5),
     "nowhere": lambda p, u: p.field("u[0]", u, over="nowhere"),
     "The time t is given as 'now'": lambda p, u: p.field("u[0]", u, "now"),
     "The field 'u' is on a boundary; give one without over=": lambda p, u: p.field("u", u, over="top").at([[0.5, 1]]),

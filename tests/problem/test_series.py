@@ -9,11 +9,14 @@ import meshio
 import numpy as np
 import pytest
 from run_checkpoint import Stop, problem_of, steady
+from sample_meshes import box_mesh
 from sample_time import HEAT, problem_in_time, start
 from vtu_reader import read_vtu
 
 import petsc_hdg as fe
 from petsc_hdg.errors import OptionError
+from petsc_hdg.options import Options
+from petsc_hdg.physics.library import elasticity
 
 SCRIPT = Path(__file__).with_name("run_series.py")
 STEPS, DT = 10, 0.05
@@ -118,6 +121,59 @@ def test_two_ranks(mpirun, tmp_path):
     assert np.isclose(float(said[0]), float(said[1]), rtol=1e-9)
 
 
+def xdmf_states(path) -> tuple[np.ndarray, str, list[tuple[float, dict, dict]]]:
+    """Points, kind of the cells and states of a series of XDMF, as meshio reads them."""
+    with meshio.xdmf.TimeSeriesReader(path) as series:
+        points, (block,) = series.read_points_cells()
+        assert block.data.min() == 0 and block.data.max() == len(points) - 1
+        return points, block.type, [series.read_data(step) for step in range(series.num_steps)]
+
+
+def test_xdmf_on_one_and_three_ranks(mpirun, tmp_path):
+    for ranks in (1, 3):
+        path = tmp_path / f"of {ranks} & more.xdmf"
+        mpirun(ranks, SCRIPT, path)
+        points, kind, states = xdmf_states(path)
+        assert kind == "quad9" and len(points) == 49, "cells share nodes"
+        assert np.allclose([t for t, *_ in states], [0, 0.2, 0.4, 0.5])
+        for t, at_points, in_cells in states:
+            assert np.abs(at_points["u"] - np.sin(t) * (1 + points[:, 0] * points[:, 1])).max() < 2e-3
+            assert set(in_cells["rank"][0]) == set(range(ranks)) and len(in_cells["rank"][0]) == 9
+        assert len(list(tmp_path.glob(f"of {ranks}*"))) == 5 and not list(tmp_path.glob(".*"))
+
+
+def test_xdmf_goes_on_after_a_restart(tmp_path):
+    path, checkpoint = tmp_path / "run.XDMF", str(tmp_path / "run.h5")
+    run_of(path, stop_after=8, checkpoint=checkpoint, checkpoint_interval=3)
+    before = xdmf_states(path)[2]
+    problem, u = run_of(path, restart=checkpoint)
+    *_, states = xdmf_states(path)
+    assert len(before) == 8 and np.allclose([t for t, *_ in states], np.arange(11) * DT)
+    assert all(np.array_equal(new[1]["u"], old[1]["u"]) for new, old in zip(states, before, strict=False))
+    last = problem.cell_values(u, STEPS * DT)["u"]
+    assert np.isclose(states[-1][1]["u"].max(), last.max(), rtol=1e-14)
+    problem.checkpoint(tmp_path / "state.h5", u)
+    problem.restart(tmp_path / "state.h5")
+    (tmp_path / "other.xdmf").write_text("<VTKFile/>")
+    with pytest.raises(OptionError, match="it is no collection of HDF5 files .it is not of that type.; remove it"):
+        problem.write(tmp_path / "other.xdmf", u)
+
+
+@pytest.mark.parametrize("cell", ["triangle", "quadrilateral", "tetrahedron", "hexahedron"])
+@pytest.mark.parametrize("degree", [1, 2, 3])
+def test_xdmf_has_the_arrays_of_meshio(tmp_path, cell, degree):
+    elastic = elasticity(2 if cell in ("triangle", "quadrilateral") else 3)
+    problem = fe.Problem(box_mesh(cell), elastic, Options(degree=degree, check_kernels=False))
+    u = problem.interpolate(lambda x: x**2)
+    fields = {"slope & more": "grad_u", "two": "obj[0] = x[0]; obj[1] = u[1]; obj[2] = 1; obj[3] = 2;"}
+    problem.write(tmp_path / "u.xdmf", u, fields=fields)
+    points, kind, ((t, at_points, in_cells),) = xdmf_states(tmp_path / "u.xdmf")
+    expected = problem.to_meshio(u, fields=fields)
+    assert t == 0 and kind == expected.cells[0].type and np.array_equal(points, expected.points)
+    assert at_points.keys() == expected.point_data.keys() == {"u", *fields} and list(in_cells) == ["rank"]
+    assert all(np.array_equal(at_points[name], of) for name, of in expected.point_data.items())
+
+
 def test_two_problems_do_not_share_a_series(tmp_path):
     first, _ = run_of(tmp_path / "run.pvd", t1=DT)
     with pytest.raises(OptionError, match="Two problems of this run would write the series .*run.pvd by turns; give"):
@@ -129,9 +185,11 @@ def test_two_problems_do_not_share_a_series(tmp_path):
 
 def test_refusals(tmp_path):
     for output in ("run.vtu", "pvd"):
-        with pytest.raises(OptionError, match="-fe_output .*: give a name that ends in .pvd"):
+        with pytest.raises(OptionError, match="-fe_output .*: give a name that ends in .pvd or .xdmf"):
             fe.Problem(fe.Mesh.box((2, 2)), steady(), output=output)
     problem, u = run_of(tmp_path / "fine.pvd", t1=DT)
+    with pytest.raises(OptionError, match="a:b.xdmf: XDMF has no names with a colon; give another"):
+        problem.write(tmp_path / "a:b.xdmf", u)
     with pytest.raises(OptionError, match="fine.pvd is no folder"):
         problem.write(tmp_path / "fine.pvd" / "run.pvd", u)
     for wrong in ((None, 0.0), (u, np.nan)):

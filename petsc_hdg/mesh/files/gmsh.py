@@ -151,7 +151,7 @@ def _check_flat(path: Path, version: float) -> None:
     with _options(version, dm_plex_gmsh_spacedim=3):
         dm = _create(path, PETSc.COMM_SELF)
     if dm.getDimension() == 2:
-        flat(dm.getCoordinatesLocal().getArray(readonly=True).reshape(-1, 3), 2, path)
+        flat(dm.getCoordinatesLocal().getArray(readonly=True).reshape(-1, 3), 2, f"Mesh file {path}")
     dm.destroy()
 
 

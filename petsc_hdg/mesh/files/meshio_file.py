@@ -1,4 +1,4 @@
-"""Mesh files that meshio reads (VTU, XDMF, Abaqus, MED …), as cell lists with named boundaries and regions."""
+"""Meshes of meshio, from files (VTU, XDMF, Abaqus, MED …), from memory and from PyVista, as cell lists with names."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import MeshError
+from ...value_checks import shown
 from ..cell_list import CellList
 from ..shapes import SURFACE
 
@@ -17,13 +18,26 @@ _CELL = {"triangle": "triangle", "quad": "quadrilateral", "tetra": "tetrahedron"
 _DIM = {"vertex": 0, "line": 1, "triangle": 2, "quad": 2, "tetra": 3, "hexahedron": 3, "wedge": 3, "pyramid": 3}
 # meshio numbers quadrilaterals and hexahedra around, as VTK does; basix counts the first axis fastest.
 _TENSOR = {"quad": [0, 1, 3, 2], "hexahedron": [0, 1, 3, 2, 4, 5, 7, 6]}
+# Kinds of VTK's cells, and the order of their vertices where that is not the one of meshio.
+_VTK: dict[int, tuple[str, slice | list[int]]] = {
+    1: ("vertex", slice(None)),
+    3: ("line", slice(None)),
+    5: ("triangle", slice(None)),
+    8: ("quad", _TENSOR["quad"]),
+    9: ("quad", slice(None)),
+    10: ("tetra", slice(None)),
+    11: ("hexahedron", _TENSOR["hexahedron"]),
+    12: ("hexahedron", slice(None)),
+    13: ("wedge", slice(None)),
+    14: ("pyramid", slice(None)),
+}
 _TAGS = ("gmsh:physical", "medit:ref", "cell_tags", "flac3d:group", "avsucd:material")
 _PLANE = ("polygon", "triangle", "quad")
 
 
 def read(path: Path) -> CellList:
     """The mesh in a file. Raises MeshError."""
-    return from_meshio(load(path), path)
+    return from_meshio(load(path), f"Mesh file {path}")
 
 
 def load(path: Path):
@@ -45,20 +59,52 @@ def load(path: Path):
         raise MeshError(f"Mesh file {path} cannot be read by meshio as '{path.suffix}': {reason}.") from None
 
 
-def from_meshio(found, path) -> CellList:
-    """Cell list of a meshio mesh. Raises MeshError for shapes that are not accepted."""
+def of_pyvista(given):
+    """The meshio.Mesh of a data set of PyVista. Raises MeshError for what is none, and for unknown cells."""
+    import meshio
+
+    try:
+        grid = given.cast_to_unstructured_grid()
+        points, kinds, data = np.asarray(grid.points), np.asarray(grid.celltypes), grid.cell_data
+    except AttributeError:
+        raise MeshError(
+            f"A mesh of PyVista is given as {shown(given)}; give a pyvista.UnstructuredGrid, or another data set."
+        ) from None
+    found = [int(kind) for kind in np.unique(kinds)]
+    unknown = [str(kind) for kind in found if kind not in _VTK]
+    if unknown:
+        raise MeshError(
+            f"A mesh of PyVista has cells of VTK's type {', '.join(unknown)}; straight {', '.join(_CELL)} are accepted "
+            "(curved ones: in Gmsh files)."
+        )
+    blocks = [(_VTK[kind][0], np.asarray(grid.cells_dict[kind])[:, _VTK[kind][1]]) for kind in found]
+    tags = {name: [np.asarray(data[name])[kinds == kind] for kind in found] for name in data if name[:3] != "vtk"}
+    return meshio.Mesh(points, blocks, cell_data=tags)
+
+
+def of_meshio(given):
+    """What is given, if it is a meshio.Mesh. Raises MeshError."""
+    import meshio
+
+    if not isinstance(given, meshio.Mesh):
+        raise MeshError(f"A mesh of meshio is given as {shown(given)}; give a meshio.Mesh.")
+    return given
+
+
+def from_meshio(found, what: str) -> CellList:
+    """Cell list of a meshio mesh, which messages call `what`. Raises MeshError for shapes that are not accepted."""
     kinds = [block.type for block in found.cells if len(block.data)]
     unknown = sorted({kind for kind in kinds if kind not in _DIM})
     if unknown:
         raise MeshError(
-            f"Mesh file {path} has cells of type {', '.join(unknown)}; straight {', '.join(_CELL)} are accepted "
+            f"{what} has cells of type {', '.join(unknown)}; straight {', '.join(_CELL)} are accepted "
             "(curved ones: in Gmsh files; polygons and polyhedra: by petsc_hdg.polygons_from_file)."
         )
     dim = max((_DIM[kind] for kind in kinds), default=0)
     shapes = sorted({kind for kind in kinds if _DIM[kind] == dim})
     if dim < 2 or len(shapes) > 1 or shapes[0] not in _CELL:
         raise MeshError(
-            f"Mesh file {path} has cells of type {', '.join(shapes) or 'none'}; one of {', '.join(_CELL)} is accepted."
+            f"{what} has cells of type {', '.join(shapes) or 'none'}; one of {', '.join(_CELL)} is accepted."
         )
     kind = shapes[0]
     blocks = [block.data if block.type == kind else None for block in found.cells]
@@ -74,19 +120,17 @@ def from_meshio(found, path) -> CellList:
     return CellList(
         _CELL[kind],
         cells[:, _TENSOR[kind]] if kind in _TENSOR else cells,
-        flat(np.asarray(found.points, float), dim, path),
+        flat(np.asarray(found.points, float), dim, what),
         {name: np.concatenate(parts) for name, parts in boundaries.items()},
         {name: np.concatenate(parts) for name, parts in regions.items()},
     )
 
 
-def flat(points: np.ndarray, dim: int, path) -> np.ndarray:
+def flat(points: np.ndarray, dim: int, what: str) -> np.ndarray:
     """Points without the coordinates that a plane mesh does not use [point, dim]."""
     extra = points[:, dim:]
     if extra.size and np.ptp(extra, axis=0).max() > 1e-12 * max(np.ptp(points, axis=0).max(), 1e-300):
-        raise MeshError(
-            f"Mesh file {path} has cells of dimension {dim} in a space of dimension {points.shape[1]}; {SURFACE}"
-        )
+        raise MeshError(f"{what} has cells of dimension {dim} in a space of dimension {points.shape[1]}; {SURFACE}")
     return np.ascontiguousarray(points[:, :dim])
 
 
@@ -142,7 +186,7 @@ def read_polygons(path: Path) -> tuple[int, list, np.ndarray, dict, dict]:
     return (
         dim,
         [cell for block in found.cells if block.type in wanted for cell in block.data],
-        flat(np.asarray(found.points, float), dim, path),
+        flat(np.asarray(found.points, float), dim, f"Mesh file {path}"),
         {name: np.concatenate(parts) for name, parts in boundaries.items()},
         {name: np.concatenate(parts) for name, parts in regions.items()},
     )

@@ -34,6 +34,7 @@ class Scope:
         self.symbols: dict[str, Symbol] = dict(self._blocks[0])
         self.allocated: dict = {}  # sizes of scratch memory, by the names of pointers
         self.parts: Mapping[str, tuple] = {}  # of the inputs, by the names of fields: see parts_of
+        self.has_arguments = True  # the function names its inputs; else they have PETSc's names
         self.nulls: set[str] = set()  # names of pointers that are NULL
         self.contexts: set[str] = set()  # names of pointers to the user's context, or to structures behind it
 
@@ -78,8 +79,13 @@ class Scope:
         """The error that `name` means nothing here, with close names first."""
         if name in self.reasons:
             return self.source.error(line, f"'{name}' cannot be used here: {self.reasons[name]}")
-        known = [known for block in reversed(self._blocks) for known in block] + list(others)
-        known = [known for known in dict.fromkeys(known) if not known.startswith("_")]
+        others = list(others)
+        places = [other.removeprefix(f"{name} on ") for other in others if other.startswith(f"{name} on ")]
+        if places:
+            message = f"'{name}' cannot be used here: it has values on {', '.join(places)}; use it in conditions there"
+            return self.source.error(line, message)
+        known = [known for block in reversed(self._blocks) for known in block] + others
+        known = [known for known in dict.fromkeys(known) if not known.startswith("_") and " on " not in known]
         close = difflib.get_close_matches(name, known, n=1)
         hint = f"; did you mean '{close[0]}'?" if close else ""
         listed = ", ".join(sorted(known)[:_LISTED]) + (", …" if len(known) > _LISTED else "")

@@ -129,6 +129,11 @@ class Expressions(Calls):
     def _id(self, node, constants: bool = True) -> Expr:
         symbol, line = self.scope.find(node.name), line_of(node)
         if symbol is not None and not symbol.extents:
+            is_input = symbol.name == node.name and not self.scope.has_arguments
+            if is_input and node.name in self.scope.parts:
+                owner = self.scope.parts[node.name][0].owner
+                message = f"'{node.name}' may be PETSc's number of this name or of {owner}; rename the latter"
+                raise self.source.error(line, message)
             return Name(symbol.name, symbol.type)
         own = symbol is None or symbol.name in [part.array for part in self.scope.parts.get(node.name, ())]
         part = self._part(node.name, line) if own else None  # `u` is a number for a field u, as `T` for a field T

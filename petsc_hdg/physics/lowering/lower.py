@@ -139,7 +139,7 @@ def _lower_body(parsed: Parsed, signature: Signature, shared: Helpers, constants
     reasons = dict.fromkeys(outputs, f"this text assigns to {signature.output}") | reasons
     reasons.pop(signature.output, None)
     scope = Scope(parsed.source, inputs, reasons)
-    scope.parts = parts
+    scope.parts, scope.has_arguments = parts, False
     if signature.meanings(6):
         scope.bind("time", symbol("t"))
     body = parsed.functions["body_"].body

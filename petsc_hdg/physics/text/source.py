@@ -67,10 +67,12 @@ class Source:
         return PhysicsError(f"{self.where}{place}: {message}")
 
 
-def make_source(physics: str, slot: str, given, output: str, components: int, shape: tuple, taken=()) -> Source:
+def make_source(
+    physics: str, slot: str, given, output: str, components: int, shape: tuple, taken=frozenset()
+) -> Source:
     """The Source of `given`; numbers and expressions become assignments to `output`, which has `shape` [component, …].
 
-    An expression in C may use the numbers c of the component and d of the direction, unless these names are `taken`.
+    An expression in C may use the numbers c of the component and d of the direction, see `numbered`.
     """
     source = Source(physics, slot, "")
     if isinstance(given, CFile):
@@ -79,11 +81,11 @@ def make_source(physics: str, slot: str, given, output: str, components: int, sh
             text, names = _in_turn(text, tuple(names))
         return Source(physics, slot, text, str(given.path), names)
     if is_expression(given):
-        c, d = (f"{name}_" if name in taken else name for name in "cd")
+        text, c, d = numbered(_checked(source, given), taken)
         loops, entry = f"for ({c} = 0; {c} < {components}; ++{c}) ", c
         if len(shape) == 2:
             loops, entry = f"{loops}for ({d} = 0; {d} < dim; ++{d}) ", f"{c}*dim + {d}"
-        return Source(physics, slot, _checked(source, given), opening=f"{loops}{output}[{entry}] = (", closing="\n);")
+        return Source(physics, slot, text, opening=f"{loops}{output}[{entry}] = (", closing="\n);")
     if isinstance(given, Path):
         return Source(physics, slot, _read(source, given), str(given))
     if isinstance(given, str):
@@ -108,6 +110,27 @@ def make_source(physics: str, slot: str, given, output: str, components: int, sh
         f"is a {type(given).__name__}; give C text, a pathlib.Path of a C file, numbers, sympy expressions, or a "
         "function of x or of x and t",
     )
+
+
+def numbered(text: str, taken) -> tuple[str, str, str]:
+    """An expression, and the names in it of the numbers of the component and the direction: c and d. Those of these
+    names that are `taken` mean the numbers within [ ] alone, and are called c_ and d_ there."""
+    names = [f"{name}_" if name in taken else name for name in "cd"]
+    for name in {"c", "d"}.intersection(taken):
+        text = _renamed_in_brackets(text, name)
+    return text, *names
+
+
+def _renamed_in_brackets(text: str, name: str) -> str:
+    """C text whose `name` is called `name_` within [ ]."""
+    depth = 0
+
+    def renamed(found) -> str:
+        nonlocal depth
+        depth += {"[": 1, "]": -1}.get(found[0], 0)
+        return f"{name}_" if found[0] == name and depth else found[0]
+
+    return re.sub(rf"//[^\n]*|/\*.*?\*/|[][]|\b{name}\b", renamed, text, flags=re.DOTALL)
 
 
 def _in_turn(text: str, names: tuple[str, ...]) -> tuple[str, str]:

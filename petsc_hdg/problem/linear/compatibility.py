@@ -48,7 +48,8 @@ def check(problem, u: PETSc.Vec) -> None:
 
 def _imbalance(problem, u: PETSc.Vec) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Sums [mode] of the residual at u times each mode of the left null space; the size of what is summed, there or at
-    zero, for all modes of a field the largest; and rounding of the terms at u. Collective.
+    zero, for all modes of a field the largest; and rounding of the terms at u, or of those that essential data of a
+    field make at zero: of a lid that slides along a cavity they are zero in each cell, but for rounding. Collective.
 
     At a solution nothing but the imbalance would be left to compare it with.
     """
@@ -62,9 +63,10 @@ def _imbalance(problem, u: PETSc.Vec) -> tuple[np.ndarray, np.ndarray, np.ndarra
         values = terms.getArray(readonly=True)
         sums = comm.allreduce(columns.T @ values)
         sizes.append(comm.allreduce(np.abs(columns.T) @ np.abs(values)))
-    if len(sizes) > 1:
+    amplitudes = np.abs(u.getArray(readonly=True)) if len(sizes) > 1 else _of_data(problem, u)
+    if comm.allreduce(float(amplitudes.max(initial=0.0)), MAX) > 0:
         random = np.random.default_rng(comm.rank)
-        zero.setArray(u.getArray(readonly=True) * random.standard_normal(u.getLocalSize()))
+        zero.setArray(amplitudes * random.standard_normal(u.getLocalSize()))
         problem.callbacks.jacobian.mult(zero, terms)
         parts = np.abs(columns.T) @ np.abs(terms.getArray(readonly=True))
         rounding = ROUNDINGS * np.finfo(problem.arrays.real).eps * comm.allreduce(parts)
@@ -74,6 +76,20 @@ def _imbalance(problem, u: PETSc.Vec) -> tuple[np.ndarray, np.ndarray, np.ndarra
     of_same_field = np.abs(space.left).max(axis=2)
     shared = (_of_fields(problem.physics, of_same_field) @ _of_fields(problem.physics, of_same_field).T) > 0
     return sums, (shared * sizes).max(axis=1), rounding
+
+
+def _of_data(problem, u: PETSc.Vec) -> np.ndarray:
+    """Largest essential value of its field [owned], for each unknown of this rank, of schemes that eliminate essential
+    degrees of freedom; else zero. u is zero. Collective."""
+    found, begin = np.zeros(u.getLocalSize()), u.getOwnershipRange()[0]
+    if problem.is_condensed:
+        return found
+    with problem.access.read(u) as owned:
+        fields = problem.operator.cell_fields(owned, 0.0)
+    for field, unknowns in zip(fields, problem.index_sets().values(), strict=True):
+        largest = problem.comm.allreduce(float(np.abs(field.values).max(initial=0.0)), MAX)
+        found[unknowns.getIndices() - begin] = largest
+    return found
 
 
 def _of_fields(physics, parts: np.ndarray) -> np.ndarray:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 from petsc4py import PETSc
 
+from ... import log
 from ...discretizations import symmetry
 from ...discretizations.symmetry import fields_without_own_terms
 from ...operators.callbacks import INDEFINITE
@@ -256,6 +257,7 @@ def take(problem, ksp: PETSc.KSP, reason: str) -> None:
     """Give a KSP LU of the assembled matrix, before the user's options, in the place of levels. Collective."""
     calls, pc = problem.callbacks, ksp.getPC()
     problem.direct, problem.saddle, problem.default_krylov = reason, [], "fgmres"
+    log.info("solves by LU: %s", reason)
     calls.assemble(calls.assembled)
     ksp.setType("fgmres")  # by the residual itself, which pivots that were moved leave large
     if pc.getType() is not None:

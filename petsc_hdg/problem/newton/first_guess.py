@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 from petsc4py import PETSc
 
-from ... import operators
+from ... import log, operators
 from ...discretizations.poly.legendre import project
 from ...discretizations.symmetry import NEARLY
 from ...errors import LeftSolverError, PetscHdgError, SolveError
@@ -72,10 +72,16 @@ def solve(problem, u: PETSc.Vec, is_open: bool) -> None:
         raise SolveError(f"{failure}{solvers.told(problem.tried)}")
 
 
+def note(problem, name: str) -> None:
+    """Keep, and say, what is tried."""
+    problem.tried.append(name)
+    log.info("tries %s", name)
+
+
 def _attempt(problem, u: PETSc.Vec, name: str, part: float = 1.0) -> SolveError | bool | None:
     """Solve from u to a part of the relative tolerance; None if that leads to a solution, else the error, or False
     where SNES tells. Collective."""
-    problem.tried.append(name)
+    note(problem, name)
     problem.operator.restart()
     snes = problem.snes
     try:
@@ -124,7 +130,7 @@ def _by_incomplete_method(problem, begin: PETSc.Vec) -> PETSc.Vec | None:
 def _solved_by(problem, name: str, solve, **options) -> tuple | None:
     """Return a problem of the same physics, mesh and data by other options, which warns of nothing, and what `solve`
     gives for it; None where that fails, as of conditions that its scheme lacks, or of room for two. Collective."""
-    problem.tried.append(name)
+    note(problem, name)
     other = None
     try:
         with warnings.catch_warnings():

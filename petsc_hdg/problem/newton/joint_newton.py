@@ -49,7 +49,7 @@ def solve(problem, u: PETSc.Vec, goes_on: bool = False, is_open: bool = False) -
         moved = first_guess.moved_with_data(problem, guess)
         if first_guess.take(moved, u) and not is_open:
             problem.operator.forget_interior()
-    problem.tried.append(f"Newton's method from {first_guess.MOVED if moved is not None else 'the guess'}")
+    first_guess.note(problem, f"Newton's method from {first_guess.MOVED if moved is not None else 'the guess'}")
     _solve_condensed(problem, u, goes_on)
     others = [
         lambda: guess if moved is not None else first_guess.moved_with_data(problem, guess),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from numbers import Integral
 
 import numpy as np
 
@@ -37,7 +38,7 @@ class Derived(Described):
     element     whose nodes `values` and `coordinates` take by default; of facets where it is on a boundary
     """
 
-    PUBLIC = ("along", "at", "components", "coordinates", "element", "means", "name", "values")
+    PUBLIC = ("along", "at", "components", "coordinates", "element", "extremes", "means", "name", "values")
 
     def __init__(self, state: State, name: str, components: int, sample: Callable, facets=None):
         """sample(points, cells, normals) gives values [cell, point, component] at reference points of cells; facets:
@@ -72,6 +73,16 @@ class Derived(Described):
     def coordinates(self, points=None) -> np.ndarray:
         """Coordinates [cell, point, dim] of the same places, in the mesh's length unit."""
         return self._state.places.at(*self._reference(points)[:2])
+
+    def extremes(self) -> tuple[np.ndarray, np.ndarray]:
+        """Smallest and largest values [component] at the nodes of `element`, of all ranks. Collective.
+
+        They are inf and -inf where there are no facets.
+        """
+        found = self.values().reshape(-1, self.components)
+        ends = np.stack([found.min(axis=0, initial=np.inf), -found.max(axis=0, initial=-np.inf)])
+        smallest, largest = self._state.problem.comm.allreduce(ends, op=np.minimum) * [[1.0], [-1.0]]
+        return smallest, largest
 
     def means(self) -> np.ndarray:
         """Mean values [cell, component] of this rank's cells (or facets)."""
@@ -118,6 +129,28 @@ class Derived(Described):
         """Values [cell, point, component] at reference points [point, dim], or [cell, point, dim], of some cells."""
         return self._at(points, cells, None)
 
+    def only(self, components) -> Derived:
+        """The field of some components: numbers, or names, see component_names. Raises OptionError. Not collective."""
+        names = component_names(self.components, self._state.dim)
+        known: dict = {number: number for number in range(self.components)} | names
+        single = isinstance(components, str | Integral) or not isinstance(components, Sequence | np.ndarray)
+        entries = [components] if single else list(components)
+        if not entries or any(
+            isinstance(e, bool) or not isinstance(e, str | Integral) or e not in known for e in entries
+        ):
+            words = f"numbers from 0 to {self.components - 1}" if self.components > 1 else "0"
+            raise OptionError(
+                f"The components of '{self.name}' are given as {shown(components)}; give {words}"
+                + (f", or names among {', '.join(names)}." if names else ".")
+            )
+        chosen = [known[entry] for entry in entries]
+        label = f"{self.name}[{','.join(map(str, entries))}]"
+
+        def sample(points, cells, normals):
+            return self._sample(points, cells, normals)[..., chosen]
+
+        return Derived(self._state, label, len(chosen), sample, self._facets)
+
     def named(self, name: str) -> Derived:
         """The same under another name."""
         return Derived(self._state, name, self.components, self._sample, self._facets)
@@ -139,6 +172,14 @@ class Derived(Described):
             return points, ALL, None
         cells, local = self._facets
         return on_facets(self._state.element.cell, points)[local], cells, self._state.facet_rules()[1][local]
+
+
+def component_names(count: int, dim: int) -> dict[str, int]:
+    """Numbers of `count` components by name, in `dim` dimensions: x, y, z of vectors; xx, xy, … of tensors, such as
+    gradients of vectors (component, then direction)."""
+    letters = "xyz"[:dim]
+    names = {dim: list(letters), dim * dim: [first + second for first in letters for second in letters]}.get(count, [])
+    return {name: number for number, name in enumerate(names)}
 
 
 def require_cells(field: Derived) -> None:
@@ -203,7 +244,7 @@ class State:
             if given == f"grad_{field.name}":
                 size = field.components * self.dim
                 return Derived(self, label, size, lambda p, cells, _, f=field: self.gradient(f.name, p, cells), facets)
-        function = point_function(self.problem, given, name, over is not None)
+        function = point_function(self.problem, given, name, over)
         if function.reads_auxiliary:
             require_auxiliary(self.problem)
 
@@ -297,7 +338,7 @@ def named_entries(given) -> list[tuple[str | None, object]]:
     return entries
 
 
-def field(problem, given, u, t: float, name: str | None, over: str | None, side: str | None) -> Derived:
+def field(problem, given, u, t: float, name: str | None, over: str | None, side: str | None, components) -> Derived:
     """See Problem.field."""
     with collectively(problem.comm):
         number("The time t", t)
@@ -314,7 +355,11 @@ def field(problem, given, u, t: float, name: str | None, over: str | None, side:
     with stages.stage("output"):
         state = State(problem, u, t, star=isinstance(given, str) and given.endswith("_star"))
         with collectively(problem.comm):
-            return state.field(given, name, over, facets)
+            whole = state.field(given, name, over, facets)
+            if components is None:
+                return whole
+            part = whole.only(components)
+            return part.named(name) if name else part
 
 
 def checked_outputs(problem, given) -> dict:
@@ -328,5 +373,5 @@ def checked_outputs(problem, given) -> dict:
                     f"Outputs are given as {shown(given)}; give a dict of names to texts, which hold for any solution."
                 )
             if not (isinstance(text, str) and text in of_state):
-                point_function(problem, text, name, False)
+                point_function(problem, text, name, None)
     return outputs

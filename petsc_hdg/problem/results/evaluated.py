@@ -76,6 +76,7 @@ class Evaluated:
         name: str | None = None,
         over: str | None = None,
         side: str | None = None,
+        components: int | str | Sequence[int | str] | None = None,
     ) -> Derived:
         """A field that follows from a solution: to evaluate at places and in cells, to plot, to write. Collective.
 
@@ -87,12 +88,14 @@ class Evaluated:
         over   boundary, as conditions name it: the field is on its facets, and its text may read the outward unit
                normal n[dim]
         side   name of a region: the values are those of its cells, also on facets of `over` inside the mesh
+        components  one or a list of them (None: all), by number, or by name where there are as many as a vector or a
+               tensor has: "x", "y", "z", or "xy" for the slope of component x in direction y
 
         Values are those of the cells, in every scheme, and jump between them where gradients do; u_x of hdg_gpu is q.
         Raises PhysicsError for what the text cannot be, MeshError for an unknown region or boundary, OptionError for a
-        side without a boundary.
+        side without a boundary and for unknown components.
         """
-        return derived_fields.field(self, given, u, t, name, over, side)
+        return derived_fields.field(self, given, u, t, name, over, side, components)
 
     @property
     def outputs(self) -> dict:
@@ -114,6 +117,7 @@ class Evaluated:
 
         A path NAME.pvd adds a file NAME_00000.vtu, NAME_00001.vtu, … to the series that NAME.pvd lists with its times,
         in place of what it has from time t on. The first call begins it anew, but after a restart from a checkpoint.
+        A path NAME.xdmf does so with NAME_00000.h5, … in HDF5, of degree 2 at most, from arrays gathered on rank 0.
         """
         with stages.stage("output"):
             if results.is_series(path):
@@ -241,7 +245,8 @@ class Evaluated:
         region_width: float | None = None,
         dpi: int = Picture.dpi,
     ) -> Any:
-        """Draw a solution: in 2D shaded with contour lines, in 3D the lit outer surface; write it as PNG. Collective.
+        """Draw a solution: in 2D shaded with contour lines, in 3D the lit outer surface (by PyVista where that is
+        installed); write it as PNG. Collective.
 
         path          of the file; None writes none
         field         name of the field that is shown, as `cell_values` and `outputs` name them (None: the first);

@@ -45,12 +45,13 @@ class PointFunction:
         return self.arrays.to_host(values, shape).astype(float)
 
 
-def point_function(problem, given, name: str | None, on_boundary: bool) -> PointFunction:
+def point_function(problem, given, name: str | None, over: str | None) -> PointFunction:
     """The function of a text, or of the physics' own f1: "f1", or "f1_FIELD". Raises PhysicsError. Not collective."""
-    key = (given, on_boundary) if isinstance(given, str) else None
+    physics = problem.physics
+    key = physics.text_key(given, over)
     if key in problem.point_functions:
         return problem.point_functions[key]
-    physics, dim, what = problem.physics, problem.mesh.dim, f"field '{name}'" if name else "field"
+    dim, what = problem.mesh.dim, f"field '{name}'" if name else "field"
     fluxes = {f"f1_{field.name}": field.name for field in physics.fields}
     fluxes |= {"f1": physics.fields[0].name} if len(physics.fields) == 1 else {}
     if key and given == "f1" and given not in fluxes:
@@ -58,7 +59,7 @@ def point_function(problem, given, name: str | None, on_boundary: bool) -> Point
     if key and given in fluxes:
         function = Flux(physics, problem.written_terms, fluxes[given], dim)
     else:
-        function = Objective(physics, given, dim, on_boundary, what)
+        function = Objective(physics, given, dim, over, what)
     made = PointFunction(problem, function)
     if key:
         problem.point_functions[key] = made
@@ -145,7 +146,7 @@ class Integrals:
 
     def __init__(self, problem):
         self.problem = problem
-        self._kernels: dict[tuple[str, bool], Kernel] = {}
+        self._kernels: dict[tuple, Kernel] = {}
 
     def __call__(self, given, u, t: float, label: str | None, over: str | None, side: str | None) -> float | np.ndarray:
         """See Problem.integral."""
@@ -162,7 +163,7 @@ class Integrals:
                     f"An integral as the side {shown(side)} sees it was asked for, of no boundary; give that by "
                     "over=, or label= for the cells of a region."
                 )
-            kernel = self._kernel(given, over is not None)
+            kernel = self._kernel(given, over)
         inside = slice(None) if label is None else mesh.cell_mask(label)
         with stages.stage("output"), problem.reading(u, t) as buffer:
             if over is None:
@@ -172,15 +173,16 @@ class Integrals:
         found = comm.allreduce(parts.sum(axis=1))
         return float(found[0]) if len(found) == 1 else found
 
-    def _kernel(self, given, on_boundary: bool) -> Kernel:
+    def _kernel(self, given, over: str | None) -> Kernel:
         """The kernel of an integrand, as Objective takes it. Raises PhysicsError."""
-        if isinstance(given, str) and (given, on_boundary) in self._kernels:
-            return self._kernels[given, on_boundary]
         problem = self.problem
-        objective = Objective(problem.physics, given, problem.mesh.dim, on_boundary)
+        key = problem.physics.text_key(given, over)
+        if key in self._kernels:
+            return self._kernels[key]
+        objective = Objective(problem.physics, given, problem.mesh.dim, over)
         if objective.reads_auxiliary or problem.is_condensed:
             require_auxiliary(problem)
         kernel = problem.operator.integral_kernel(objective)
-        if isinstance(given, str):
-            self._kernels[given, on_boundary] = kernel
+        if key:
+            self._kernels[key] = kernel
         return kernel

@@ -23,10 +23,10 @@ from ..input_data import require_vec
 from ..linear import direct_solvers, field_splits
 from ..memory_traffic import memory_line
 from .derived_fields import State
+from .solution_values import cell_data, grid_of, polytope_numbers
 
 OUTLINE_WIDTH = 0.6  # of polytopes in pictures, in points
 LOPSIDED = 1.2  # from which on rebalancing pays
-SUFFIX = ".pvd"
 _WRITERS: dict[str, weakref.ref] = {}  # the problem that writes a file by itself
 
 
@@ -54,31 +54,6 @@ def write_trace(problem, path, u, t: float = 0.0) -> None:
     output.write_vtu(path, problem.comm, element.cell, element.degree, points, values, rank, facets=True)
 
 
-def cell_data(problem) -> dict[str, np.ndarray]:
-    """Cell data of output [cell, …]: auxiliary fields that are constant there, the rank, polytopes. Collective."""
-    auxiliary, data = problem.discretization.auxiliary, {}
-    for f in auxiliary.fields:
-        if f.space == "cell":
-            first = auxiliary.starts[auxiliary.field(f.name)[1]]
-            data[f.name] = problem.operator.aux_rows[first : first + f.components, : problem.mesh.num_cells].T.copy()
-    data["rank"] = np.full(problem.mesh.num_cells, problem.comm.rank, dtype=float)
-    if problem.discretization.is_polytopic:
-        disc = problem.discretization
-        data["polytope"] = _polytope_numbers(problem).astype(float)
-        data["degree"] = disc.degrees[disc.polytopes.of_cell].astype(float)
-    return data
-
-
-def _polytope_numbers(problem) -> np.ndarray:
-    """Number [cell] of the polytope of each base cell among those of all ranks. Collective."""
-    polytopes = problem.discretization.polytopes
-    numbers = polytopes.numbers
-    if numbers is None:
-        before = problem.comm.allgather(polytopes.count)[: problem.comm.rank]
-        numbers = sum(before) + np.arange(polytopes.count)
-    return numbers[polytopes.of_cell]
-
-
 def write_png(problem, path, u, t: float = 0.0, field=None, values=None, **settings):
     """Draw a field, the first one by default, several side by side, or other values; with poly_gpu polytopes are
     outlined. Rank 0 gets the Figure. Collective. Raises OptionError for a field that there is not."""
@@ -104,7 +79,7 @@ def write_png(problem, path, u, t: float = 0.0, field=None, values=None, **setti
         settings["displacement"] = state.nodal(settings["displacement"])
     outlined = problem.discretization.is_polytopic and settings["cell_regions"] is None
     if outlined:
-        settings["cell_regions"] = _polytope_numbers(problem)
+        settings["cell_regions"] = polytope_numbers(problem)
     if settings["region_width"] is None:
         settings["region_width"] = OUTLINE_WIDTH if outlined else output.Picture.region_width
     return output.plot(
@@ -238,7 +213,7 @@ def balance_lines(problem) -> list[str]:
 
 def is_series(path) -> bool:
     """Return True if a file is a series by its name."""
-    return isinstance(path, str | Path) and str(path).lower().endswith(SUFFIX)
+    return isinstance(path, str | Path) and Path(path).suffix.lower() in output.FORMATS
 
 
 def add_to_series(problem, path, u, t: float = 0.0, time: float | None = None, fields=None) -> None:
@@ -252,7 +227,15 @@ def add_to_series(problem, path, u, t: float = 0.0, time: float | None = None, f
     known = problem.collections
     if str(path) not in known:
         known[str(path)] = Collection(path, problem.comm, goes_on=problem.checkpoints.restarted)
-    known[str(path)].add(time, lambda file: write_vtu(problem, file, u, t, fields))
+    write = _write_xdmf if known[str(path)].format is output.FORMATS[".xdmf"] else write_vtu
+    known[str(path)].add(time, lambda file: write(problem, file, u, t, fields))
+
+
+def _write_xdmf(problem, path, u, t: float, fields) -> str | None:
+    """Write the arrays of a state on rank 0, which gets the text that describes them. Collective."""
+    grid = grid_of(problem, u, t, fields, gather=True)
+    with collectively(problem.comm):
+        return None if grid is None else output.write_arrays(path, grid)
 
 
 def write_after_step(problem, u, t: float, step: int, ends: bool, time: float | None = None) -> None:

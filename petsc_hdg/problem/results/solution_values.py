@@ -15,7 +15,31 @@ from ...output import Grid
 from ...output.arrays import cellwise, gather_rows
 from ...value_checks import reals, truth
 from .derived_fields import State
-from .results import cell_data
+
+
+def polytope_numbers(problem) -> np.ndarray:
+    """Number [cell] of the polytope of each base cell among those of all ranks. Collective."""
+    polytopes = problem.discretization.polytopes
+    numbers = polytopes.numbers
+    if numbers is None:
+        before = problem.comm.allgather(polytopes.count)[: problem.comm.rank]
+        numbers = sum(before) + np.arange(polytopes.count)
+    return numbers[polytopes.of_cell]
+
+
+def cell_data(problem) -> dict[str, np.ndarray]:
+    """Cell data of output [cell, …]: auxiliary fields that are constant there, the rank, polytopes. Collective."""
+    auxiliary, data = problem.discretization.auxiliary, {}
+    for f in auxiliary.fields:
+        if f.space == "cell":
+            first = auxiliary.starts[auxiliary.field(f.name)[1]]
+            data[f.name] = problem.operator.aux_rows[first : first + f.components, : problem.mesh.num_cells].T.copy()
+    data["rank"] = np.full(problem.mesh.num_cells, problem.comm.rank, dtype=float)
+    if problem.discretization.is_polytopic:
+        disc = problem.discretization
+        data["polytope"] = polytope_numbers(problem).astype(float)
+        data["degree"] = disc.degrees[disc.polytopes.of_cell].astype(float)
+    return data
 
 
 def grid_of(problem, u, t: float, fields, gather: bool) -> Grid | None:

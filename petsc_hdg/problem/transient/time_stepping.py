@@ -7,12 +7,12 @@ from contextlib import contextmanager, nullcontext
 
 from petsc4py import PETSc
 
-from ... import stages
+from ... import log, stages
 from ...errors import OptionError, SolveError
 from ...options import ASSEMBLED, ATTACHED, defaults_in_database, given_text, loses_levels
 from ...petsc import c_library
 from ...progress import PROGRESS
-from ...value_checks import function, number
+from ...value_checks import function, number, plural
 from .. import assembled_fallback, cells_in_time, input_data, memory_traffic, solution_checks
 from ..checkpoints import checkpoint, checkpoint_schedule, method_history
 from ..checkpoints.method_history import is_bdf
@@ -238,6 +238,8 @@ def advance(problem, ts: PETSc.TS, u: PETSc.Vec, monitor=None) -> None:
             problem.after_step.remove(call)
     problem.newton_iterations, problem.linear_iterations = ts.getSNESIterations(), _linear_iterations(problem, ts)
     problem.time_steps, problem.time = ts.getStepNumber(), ts.getTime()
+    steps = plural(problem.time_steps, "step")
+    log.info("made %s to t = %.6g, with %s", steps, problem.time, solution_checks.iterations(problem))
     _check_converged(problem, ts)
     solution_checks.require_finite(problem, u, t=ts.getTime())
     solution_checks.check_meaning(problem, u, ts.getTime())
