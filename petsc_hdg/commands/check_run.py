@@ -109,8 +109,9 @@ def watch(solutions: Solutions) -> None:
         with solutions.solving(f"Problem.solve ({self.options.backend})") as keep:
             u = plain(self, guess)
             if keep:
-                with preconditioners.smoothing(self, self.snes):
-                    refine_snes(self.snes, u)
+                if self.options.hdg_setting != "full":
+                    with preconditioners.smoothing(self, self.snes):
+                        refine_snes(self.snes, u)
                 keep(u)
         return u
 

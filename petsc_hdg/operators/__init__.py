@@ -19,6 +19,7 @@ _PUBLIC = {
     "CondensedOperator": "condensed.operator",
     "ConformingSubspace": "conforming",
     "FacetBlockJacobi": "trace.matrix",
+    "FullSystem": "condensed.full",
     "JacobianContext": "matfree",
     "JointState": "condensed.in_time",
     "PolytopicOperator": "poly.operator",

@@ -9,7 +9,6 @@ from petsc_options import petsc_options
 from sample_condensed import LAPLACE, by_name, cell_balance
 from sample_meshes import DIM, SHAPES, bent, box_mesh
 from taylor import assert_second_order
-from whole_condensed import whole_solution
 
 from petsc_hdg.discretizations import HybridizedDG
 from petsc_hdg.discretizations.transposition import DeviceLimits
@@ -80,17 +79,33 @@ def test_symmetric_physics_is_symmetric_positive_definite(physics, cell, degree,
         ("burgers", "triangle", 1),
     ],
 )
-def test_condensed_equals_whole(physics, cell, degree):
+def test_condensed_equals_full(physics, cell, degree):
     mesh = bent(mesh_of(cell)) if cell == "triangle" else mesh_of(cell, (2,) * DIM[cell])
     tau = "auto" if physics in ("convection", "elasticity") else "2"  # what follows states does so in its own way
-    condensed = problem(physics, mesh, degree, hdg_tau=tau)
-    u = solved(condensed)
-    trace, values = u.getArray(), condensed.cell_values(u)[condensed.physics.fields[0].name]
-    whole, inside = whole_solution(condensed, 0.9 * trace, 0.9 * values)
-    scale = np.abs(whole).max()
+    condensed, full = (problem(physics, mesh, degree, hdg_setting=s, hdg_tau=tau) for s in ("condensed", "full"))
+    traces = [solved(found) for found in (condensed, full)]
+    scale = traces[0].norm(PETSc.NormType.INFINITY)
     assert scale > 1e-2
-    assert np.abs(trace - whole).max() < 1e-10 * scale
-    assert np.abs(values - inside.reshape(values.shape)).max() < 1e-10 * scale
+    assert (traces[0] - traces[1]).norm(PETSc.NormType.INFINITY) < 1e-10 * scale
+    values = condensed.cell_values(traces[0])[condensed.physics.fields[0].name]
+    inside = full.full[0].reshape(values.shape)
+    assert np.abs(values - inside).max() < 1e-10 * scale
+
+
+def test_a_preconditioner_of_the_full_setting_is_iterated():
+    with petsc_options(pc_type="jacobi"):
+        full = problem("poisson", mesh_of("triangle"), 1, hdg_setting="full")
+        found = full.solve()
+    right = problem("poisson", mesh_of("triangle"), 1).solve()
+    assert full.linear_iterations > 1 and (found - right).norm() < 1e-6 * right.norm()
+
+
+def test_the_full_setting_has_limits(monkeypatch):
+    monkeypatch.setattr("petsc_hdg.operators.condensed.full.MOST_UNKNOWNS", 100)
+    with pytest.raises(OptionError, match="hdg_setting full has .* unknowns here and takes at most 100; leave it out"):
+        problem("poisson", mesh_of("triangle"), 1, hdg_setting="full").solve()
+    with pytest.raises(OptionError, match="hdg_setting full is for -fe_backend hdg_gpu"):
+        problem("poisson", mesh_of("triangle"), 1, hdg_setting="full", backend="cg_gpu", cg_condense=True).solve()
 
 
 def test_products_of_all_formats_are_the_same():

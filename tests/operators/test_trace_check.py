@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from bare_trace import BareTrace
-from petsc_hdg.operators.trace.element_matrices import CongruentFacets
 from sample_meshes import SHAPES
 from trace_samples import EPS, ESSENTIAL
 
@@ -13,6 +12,7 @@ from petsc_hdg.device import verdicts as kept
 from petsc_hdg.discretizations.trace.facet_groups import facet_kinds
 from petsc_hdg.errors import DeviceError
 from petsc_hdg.operators.trace.check import check_trace
+from petsc_hdg.operators.trace.element_matrices import CongruentFacets
 from petsc_hdg.operators.trace.stores import create_format
 
 COMPARED = {

@@ -22,7 +22,7 @@ def main(seed: int, faces: dict) -> dict:
         # Vertices move by `seed=3` always; their numbers, those of cells and the partition change with SEED.
         mesh = box_mesh(cell, faces[cell], seed=3, order_seed=seed, comm=PETSc.COMM_WORLD, partition_seed=seed)
         kind = ("dbf", "element")[number % 2]
-        found[cell] = state_norms(mesh, kind) | solution_norms(mesh, kind)
+        found[cell] = state_norms(mesh, kind) | solution_norms(mesh, kind) | full_norms(mesh)
         found[cell]["cells"] = mesh.comm.allreduce(mesh.num_cells)
     return found
 
@@ -57,12 +57,14 @@ def solution_norms(mesh, kind: str) -> dict:
     with petsc_options(ksp_type="cg", pc_type="jacobi", **TIGHT):
         u = problem.solve()
     through = problem.flux("right", u)
-    return {
-        "solution": u.norm(),
-        "unknowns": problem.num_unknowns,
-        "flux": float(np.abs(through).sum()),
-        **problem.errors(u),
-    }
+    return {"solution": u.norm(), "flux": float(np.abs(through).sum()), **problem.errors(u)}
+
+
+def full_norms(mesh) -> dict:
+    """The full setting gives the trace of the condensed one."""
+    problem = made(mesh, smooth_poisson(), hdg_setting="full")
+    u = problem.solve()
+    return {"full": u.norm(), "unknowns": problem.num_unknowns}
 
 
 if __name__ == "__main__":

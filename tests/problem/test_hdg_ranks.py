@@ -27,6 +27,8 @@ def found(mpirun, request):
 def serial(found):
     found = found(1, 1)
     assert set(found) in (set(SHAPES), {QUICK})
+    for values in found.values():
+        assert abs(values["full"] - values["solution"]) < 1e-10 * values["solution"]
     return found
 
 

@@ -354,6 +354,7 @@ def test_hybridizable_dg_at_rest():
 
 
 REFUSED = {
+    "hdg_setting full does not go": ({}, {"hdg_setting": "full"}, OptionError),
     "the solver of the trace stopped after 1 iteration ": ({"ksp_max_it": "1", "pc_type": "none"}, {}, SolveError),
 }
 

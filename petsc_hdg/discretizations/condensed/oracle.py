@@ -14,7 +14,7 @@ from ...codegen.preamble import REAL_TYPE
 from ...options import is_number
 from ..oracle import Frame, RuleOracle
 from ..trace.element import TraceElement
-from .tables import LagrangeFunctions, LiftedFunctions
+from .tables import LagrangeFunctions, LiftedFunctions, MixedFunctions
 
 
 class CondensedOracle(RuleOracle):
@@ -24,11 +24,11 @@ class CondensedOracle(RuleOracle):
     aux [row]; constants [constant]; tau [facet, cell, component] where the stabilization follows states.
     """
 
-    def __init__(self, discretization, tau: np.ndarray | None = None):
+    def __init__(self, discretization, mixed: bool = False, tau: np.ndarray | None = None):
         super().__init__(discretization)
         self.given_tau = tau
         self.components = discretization.physics.num_components
-        self.functions = _functions(discretization)
+        self.functions = _functions(discretization, mixed)
         self.num_eliminated = self.functions.num_interior * self.components
 
     @cached_property
@@ -292,12 +292,12 @@ class _Points:
             yield u[q], u_t, u_x[q], self.a[q, : self.rates], self.a_x[q, : self.rates]
 
 
-def _functions(disc):
+def _functions(disc, mixed: bool):
     element, k = disc.spaces[0].element, disc.options.degree
     if not isinstance(element, TraceElement):
         return LagrangeFunctions(disc.mesh.cell, k)
     enriched = disc.mesh.cell in ("quadrilateral", "hexahedron") and disc.options.hdg_enrich
-    return LiftedFunctions(disc.mesh.cell, k, k + 1 if enriched else k)
+    return (MixedFunctions if mixed else LiftedFunctions)(disc.mesh.cell, k, k + 1 if enriched else k)
 
 
 def _sum(parts: np.ndarray, epsilon: float) -> np.ndarray:

@@ -108,6 +108,36 @@ class LiftedFunctions:
         return CellTables(value, self.gradients(points), traces, on_facets, jumps, jumps + traces, plain)
 
 
+class MixedFunctions(LiftedFunctions):
+    """u, then the components of q̃ as unknowns of their own, then û."""
+
+    def __init__(self, cell: str, degree: int, gradient_degree: int):
+        super().__init__(cell, degree, gradient_degree)
+        self.num_gradient = self.interior.dim * self.element.num_basis
+        self.num_mixed = self.num_functions + self.num_gradient
+
+    def spread(self, table: np.ndarray) -> np.ndarray:
+        """A table [..., function] of u and û with zeros for q̃ between."""
+        parts = np.split(table, [self.num_interior], axis=-1)
+        return np.concatenate([parts[0], np.zeros((*table.shape[:-1], self.num_gradient)), parts[1]], axis=-1)
+
+    def gradients(self, points: np.ndarray) -> np.ndarray:
+        """q̃ [point, dim, function] at points of the reference cell."""
+        basis, dim = self.values(self.element, points), self.interior.dim
+        out = np.zeros((len(points), dim, self.num_mixed))
+        for r in range(dim):
+            first = self.num_interior + r * self.element.num_basis
+            out[:, r, first : first + self.element.num_basis] = basis
+        return out
+
+    def tables(self, degree: int) -> CellTables:
+        """All tables on the rules of a degree, for the functions of u, q̃ and û."""
+        found = super().tables(degree)
+        kept = (found.value, found.trace, found.jump, found.inside, found.plain)
+        value, trace, jump, inside, plain = map(self.spread, kept)
+        return CellTables(value, found.gradient, trace, found.trace_gradient, jump, inside, plain)
+
+
 class LagrangeFunctions:
     """The Lagrange basis of continuous Galerkin, those of the cell's interior first."""
 
