@@ -12,9 +12,11 @@ import numpy as np
 
 from ...device import verdicts
 from ...discretizations.condensed.oracle import CondensedOracle
+from ...discretizations.symmetry import random_inputs
 from ..check import MOST_LOST, SAMPLES, TOLERANCE, random_values, settle, vector_of, waiting
 
 DIGITS = 10.0  # of round-off times the condition
+TRIALS, SIZES, NEAR = 200, (0.1, 1.0, 10.0), 0.05  # of states in the domain of a physics; NEAR is how much they vary
 
 
 def check_condensed(operator) -> None:
@@ -26,7 +28,7 @@ def check_condensed(operator) -> None:
     if not operator.local.classes:
         checks["condense"] = _check_condense
     names = waiting(operator, checks)
-    sample = _Sample(operator) if names else None
+    sample = Sample(operator) if names else None
     for name in names:
         kernel = operator.all_kernels()[name]
         settle(kernel, operator.arrays.precision, lambda check=checks[name]: check(sample))
@@ -46,7 +48,7 @@ def check_products(products, transposed: bool) -> None:
         return
     tau = operator.stabilization and operator.stabilization.values()
     operator.fill_rates()
-    s, precision = _Sample(operator), operator.arrays.precision
+    s, precision = Sample(operator), operator.arrays.precision
     n, m, stride, cells = s.disc.num_eliminated, s.disc.num_trace_dofs, s.disc.stride, list(s.cells)
     trace = vector_of(operator, s.values)
     interior = operator.arrays.to_device(s.interior, "kernel check")
@@ -80,7 +82,7 @@ def _check_classes(operator, classes) -> None:
     kernels = {name: classes.kernels[name] for name in ("condense_element", "condense_shared")}
     if not any(verdicts.needs_check(kernel) for kernel in kernels.values()):
         return
-    s = _Sample(operator)
+    s = Sample(operator)
     n, m, disc = s.disc.num_eliminated, s.disc.num_trace_dofs, s.disc
     blocks, precision = np.array([matrix for matrix, _ in s.systems]), operator.arrays.precision
 
@@ -115,7 +117,7 @@ def given_stabilization(operator) -> np.ndarray | None:
     return tau
 
 
-class _Sample:
+class Sample:
     """Random interiors and traces of the last cells, on the device and on the host."""
 
     t = 0.25
@@ -129,6 +131,39 @@ class _Sample:
         self.numbers = dofmap.compact[dofmap.cell_dofs]
         self.interior = random_values(8, max(1, disc.num_eliminated) * disc.stride).reshape(-1, disc.stride)
         self.oracle = CondensedOracle(disc, tau=given_stabilization(operator))
+        if not self._is_inside():
+            self._enter_domain()
+
+    def _is_inside(self) -> bool:
+        """Return True if the element vector of the first cell is finite."""
+        with np.errstate(all="ignore"):
+            cell = self.first
+            vector = self.oracle.residual(cell, self.interior_of(cell), self.trace_of(cell), *self.data(cell))
+        return bool(np.isfinite(vector).all())
+
+    def _enter_domain(self) -> None:
+        """Take nearly constant states with another size of each component, the first that the physics is finite at:
+        NaN equals NaN, so that nothing is compared outside of its domain, as of a gas of negative pressure."""
+        count, random = self.oracle.components, np.random.default_rng(1)
+        component = np.zeros(len(self.values), np.int64)
+        component[self.numbers] = np.arange(self.numbers.shape[1]) % count
+        rows, given = np.arange(len(self.interior)) % count, (self.values, self.interior)
+        values, interior = (1 + NEAR * each for each in given)
+        for sizes in (np.ones(count), *(random.choice(SIZES, count) for _ in range(TRIALS))):
+            if self._is_finite_at(sizes):
+                self.values, self.interior = values * sizes[component], interior * sizes[rows][:, None]
+                if self._is_inside():
+                    return
+        self.values, self.interior = given
+
+    def _is_finite_at(self, u: np.ndarray) -> bool:
+        """Return True if f0 and f1 are finite at a state [component] without gradients and rates."""
+        physics, dim = self.disc.physics, self.disc.dim
+        (_, rate, slope), (a, a_x, _, _, x, _), _ = random_inputs(physics, dim, 0, positive=True)
+        given = u, rate, 0 * slope, a, a_x, self.t, x, self.operator.constants
+        with np.errstate(all="ignore"):
+            found = physics.interpreter(dim).pw_residual(*given)
+        return all(np.isfinite(each).all() for each in found)
 
     @property
     def cells(self) -> range:
@@ -165,7 +200,7 @@ class _Sample:
         local.launch(local.kernels[name], (self.first, self.count), trace, interior, self.t, **outputs)
 
 
-def _check_condense(s: _Sample):
+def _check_condense(s: Sample):
     """E_ii [U, δ] + [E_it, R_i] = 0 and [K, r] = [E_tt, R_t] + E_ti [U, δ] for the kernel's U, δ, K and r."""
     n, m, stride = s.disc.num_eliminated, s.disc.num_trace_dofs, s.disc.stride
     interior = s.operator.arrays.to_device(s.interior, "kernel check")
@@ -186,7 +221,7 @@ def _check_condense(s: _Sample):
     return np.array(got), np.array(expected), scale * max(_loss(s, matrix) for matrix, _ in s.systems)
 
 
-def _loss(s: _Sample, matrix: np.ndarray) -> float:
+def _loss(s: Sample, matrix: np.ndarray) -> float:
     """How many times the accepted difference round-off may be in kernels that multiply by an inverse of E_ii, whose
     residuals grow with its condition; at least 1, and 1 outside the domain of the physics, where the matrix is NaN."""
     n, precision = s.disc.num_eliminated, s.operator.arrays.precision
@@ -195,7 +230,7 @@ def _loss(s: _Sample, matrix: np.ndarray) -> float:
     return float(np.clip(rounding, TOLERANCE[precision], MOST_LOST) / TOLERANCE[precision])
 
 
-def _check_solve(s: _Sample):
+def _check_solve(s: Sample):
     """At the interior that the kernel gives, the trace's rows of the element vector are what it says, and the others 0
     (unless its iteration failed, as it may from a random state).
     """
@@ -218,7 +253,7 @@ def _check_solve(s: _Sample):
     return np.array(got), np.array(expected), scale
 
 
-def _check_stabilization(s: _Sample):
+def _check_stabilization(s: Sample):
     """tau of each facet of the cells at their states."""
     interior = s.operator.arrays.to_device(s.interior, "kernel check")
     stabilization = s.operator.stabilization
@@ -229,7 +264,7 @@ def _check_stabilization(s: _Sample):
     return found, np.stack([s.oracle.following_tau(*state) for state in states], axis=1), None
 
 
-def _check_residual(s: _Sample):
+def _check_residual(s: Sample):
     """The element vectors of the cells."""
     n, m, stride = s.disc.num_eliminated, s.disc.num_trace_dofs, s.disc.stride
     interior = s.operator.arrays.to_device(s.interior, "kernel check")
