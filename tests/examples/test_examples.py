@@ -170,8 +170,8 @@ RUNS = {
     "taylor_green_hdg": [
         (
             1,
-            ["-faces", "2", "-fe_degree", "1", "-end", "0.2"],
-            {rf"0.00   energy {NUMBER}": (0.08, 0.13), rf"0.20 .* dissipated {NUMBER}": (4e-3, 8e-3)},
+            ["-faces", "4", "-fe_degree", "1", "-end", "0.1"],
+            {rf"0.00   energy {NUMBER}": (0.088, 0.095), rf"0.10 .* dissipated {NUMBER}": (5.4e-3, 6.1e-3)},
         ),
     ],
     "vortex_hdg": [
