@@ -51,7 +51,7 @@ class CondensedOracle(RuleOracle):
         for facet, conditions in self._facets(cell):
             points = self._facet_points(cell, facet, aux)
             if disc.has_sides:
-                out += self._side(points, conditions, z, t, constants, (cell, facet))[0]
+                out += self._side(points, conditions, z, t, constants, (cell, facet), derivative=False)
             elif points.jump is not None:
                 jumps = self.tau(points, t, constants, (cell, facet)) * (points.jump @ z)
                 out += points.jump.T @ (points.weight[:, None] * jumps)
@@ -91,7 +91,7 @@ class CondensedOracle(RuleOracle):
         for facet, conditions in self._facets(cell):
             points = self._facet_points(cell, facet, aux)
             if disc.has_sides:
-                out += self._side(points, conditions, z, t, constants, (cell, facet))[1]
+                out += self._side(points, conditions, z, t, constants, (cell, facet), derivative=True)
             elif points.jump is not None:
                 tau = points.weight[:, None] * self.tau(points, t, constants, (cell, facet))
                 eye = np.eye(self.components)
@@ -101,38 +101,51 @@ class CondensedOracle(RuleOracle):
                 out += np.einsum("qbi,qcbae,qaj->icje", points.basis, slopes, points.basis, optimize=True)
         return out.reshape(z.size, z.size)
 
-    def _side(self, points, conditions, z, t, constants, place: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
-        """Return a facet's part of the element vector [function, component], and its derivative.
+    def _side(self, points, conditions, z, t, constants, place: tuple[int, int], derivative: bool) -> np.ndarray:
+        """Return a facet's part of the element vector [function, component], or its derivative.
 
         Functions of the cell test -f̂·n, those of the trace f̂·n or a boundary flux; f̂·n = f1(û, q)·n - S (u - û)."""
+        fluxes = [k for k in conditions if self.discretization.physics.natural[k].term.kind == "b"]
+        found = [
+            self._side_point(points, p, state, fluxes, z, t, constants, place, derivative)
+            for p, state in enumerate(points.states(z))
+        ]
+        given = [np.array(each) * self._column(points, each[0].ndim + 1) for each in zip(*found, strict=True)]
+        if not derivative:
+            return points.value.T @ given[0] - points.inside.T @ given[1]
+        trials = np.concatenate([points.basis, points.inside[:, None]], axis=1)
+        of_trace, of_cell = (np.einsum("qcre,qrj->qcje", slopes, trials, optimize=True) for slopes in given)
+        return np.tensordot(points.value, of_trace, (0, 0)) - np.tensordot(points.inside, of_cell, (0, 0))
+
+    def _side_point(
+        self, points, p: int, state, fluxes: list[int], z, t, constants, place, derivative: bool
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return what the trace's functions and the cell's test at a point [component], or the derivatives [component,
+        number, component] by û, q and u there."""
         disc, count, interpreter = self.discretization, self.components, self.interpreter
-        vector, matrix = np.zeros(z.shape), np.zeros((*z.shape, *z.shape))
-        numbers = count * (2 + disc.dim)  # û, q, u of a point
-        fluxes = [k for k in conditions if disc.physics.natural[k].term.kind == "b"]
-        for p, (u, u_t, u_x, a, a_x) in enumerate(points.states(z)):
-            x, n, u_in, weight = points.x[p], points.normal[p], points.inside[p] @ z, points.weight[p]
-            S, dS = self._matrix(points, p, u, a, a_x, t, x, n, constants, place)
-            flux, slope = -S @ (u_in - u), np.zeros((count, 2 + disc.dim, count))
-            slope[:, 0], slope[:, -1] = S - np.einsum("cek,e->ck", dS, u_in - u), -S
-            if disc.point_flux:
-                flux += interpreter.pw_residual(u, u_t, u_x, a, a_x, t, x, constants)[1] @ n
-                _, _, g2, g3 = interpreter.g_blocks(u, u_t, u_x, a, a_x, t, self._shift(constants), x, constants)
-                slope[:, 0] += g2 @ n
-                slope[:, 1:-1] += np.einsum("cedr,d->cre", g3, n)
-            outer, outer_slope = (flux, slope) if not fluxes else (0, 0)
-            unit = np.eye(numbers).reshape(2 + disc.dim, count, numbers)
-            rates = {"u": unit[0], "u_x": np.moveaxis(unit[1:-1], 0, 1).reshape(-1, numbers), "u_in": unit[-1]}
-            rates["f_hat"] = slope.reshape(count, -1)
-            for k in fluxes:
-                given = (k, u, u_x, u_in, flux), (a, a_x, t, x, n, constants)
-                outer = outer + interpreter.pw_boundary_flux(*given[0], *given[1])
-                found = interpreter.pw_boundary_flux_jacobian(*given[0], rates, *given[1])
-                outer_slope = outer_slope + found.reshape(slope.shape)
-            tests, trials = points.inside[p], np.vstack([points.basis[p], points.inside[p]])
-            vector += weight * (np.outer(points.value[p], outer) - np.outer(tests, flux))
-            matrix += weight * np.einsum("i,cre,rj->icje", points.value[p], outer_slope, trials)
-            matrix -= weight * np.einsum("i,cre,rj->icje", tests, slope, trials)
-        return vector, matrix
+        u, u_t, u_x, a, a_x = state
+        x, n, u_in = points.x[p], points.normal[p], points.inside[p] @ z
+        S, dS = self._matrix(points, p, u, a, a_x, t, x, n, constants, place)
+        flux = -S @ (u_in - u)
+        if disc.point_flux:
+            flux += interpreter.pw_residual(u, u_t, u_x, a, a_x, t, x, constants)[1] @ n
+        given = [((k, u, u_x, u_in, flux), (a, a_x, t, x, n, constants)) for k in fluxes]
+        if not derivative:
+            return sum(
+                (interpreter.pw_boundary_flux(*b, *at) for b, at in given), np.zeros(count)
+            ) if given else flux, flux
+        slope = np.zeros((count, 2 + disc.dim, count))
+        slope[:, 0], slope[:, -1] = S - np.einsum("cek,e->ck", dS, u_in - u), -S
+        if disc.point_flux:
+            _, _, g2, g3 = interpreter.g_blocks(u, u_t, u_x, a, a_x, t, self._shift(constants), x, constants)
+            slope[:, 0] += g2 @ n
+            slope[:, 1:-1] += np.einsum("cedr,d->cre", g3, n)
+        numbers = slope[0].size  # û, q, u
+        unit = np.eye(numbers).reshape(2 + disc.dim, count, numbers)
+        rates = {"u": unit[0], "u_x": np.moveaxis(unit[1:-1], 0, 1).reshape(-1, numbers), "u_in": unit[-1]}
+        rates["f_hat"] = slope.reshape(count, -1)
+        outer = [interpreter.pw_boundary_flux_jacobian(*b, rates, *at).reshape(slope.shape) for b, at in given]
+        return sum(outer, np.zeros(slope.shape)) if given else slope, slope
 
     def _matrix(self, points, p: int, u, a, a_x, t, x, n, constants, place) -> tuple[np.ndarray, np.ndarray]:
         """Stabilization S [component, component] at a point of a facet, and its derivative [.., direction] by û."""
