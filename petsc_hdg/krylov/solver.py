@@ -100,6 +100,7 @@ class DeviceSolver(Context):
     """
 
     norms = SYMMETRIC_NORMS  # norm, side of the preconditioner -> priority
+    petscs = ""  # PETSc's method of the kind, which solves with the transpose
 
     def __init__(self):
         self.vectors = self.matrix = self.preconditioner = self.operation = None
@@ -174,8 +175,22 @@ class DeviceSolver(Context):
             require_sizes(self.name, rows, (b, x), "mat.createVecs() makes right-hand sides and solutions")
 
     def solveTranspose(self, ksp, b, x) -> None:
-        """Raises SolveError."""
-        raise SolveError(f"{self.name} solves with the matrix, not with its transpose: use one of PETSc's -ksp_type")
+        """Solve Aᵀ x = b, as adjoints in time do, by PETSc's method of the kind. Collective. Raises SolveError where
+        there is none."""
+        if not self.petscs:
+            raise SolveError(
+                f"{self.name} solves with the matrix, not with its transpose: use one of PETSc's -ksp_type"
+            )
+        other = PETSc.KSP().create(ksp.comm)
+        other.setType(self.petscs)
+        other.setOperators(*ksp.getOperators())
+        other.setPC(ksp.getPC())
+        other.setTolerances(*ksp.getTolerances())
+        other.setInitialGuessNonzero(ksp.getInitialGuessNonzero())
+        other.solveTranspose(b, x)
+        ksp.setConvergedReason(other.getConvergedReason())
+        ksp.setIterationNumber(other.getIterationNumber())
+        other.destroy()
 
     def buildSolution(self, ksp, x) -> None:
         """Write the present iterate into a vector, as monitors ask for it. Collective."""

@@ -83,3 +83,16 @@ def test_bad_options():
     with pytest.raises((OptionError, PETSc.Error)) as caught:
         solved("GMRES", mat, wave(mat), ksp_gmres_restart="many")
     assert "'many'; it takes one whole number, not below 0" in str(our_error(caught.value))
+
+
+@pytest.mark.parametrize("method, convection", [("CG", 0.0), ("GMRES", 0.7), ("FGMRES", 0.7)])
+def test_solves_with_the_transpose(method, convection):
+    """As adjoints in time ask for, by PETSc's method of the kind."""
+    mat = laplacian(convection=convection)
+    done, b, x = solved(method, mat, wave(mat), pc_type="jacobi"), wave(mat), mat.createVecLeft()
+    done.ksp.solveTranspose(b, x)
+    residual = mat.createVecRight()
+    mat.multTranspose(x, residual)
+    residual.axpy(-1.0, b)
+    assert done.ksp.getConvergedReason() > 0 and done.ksp.getIterationNumber() > 1
+    assert residual.norm() < 1e-4 * b.norm()
