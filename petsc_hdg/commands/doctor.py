@@ -47,7 +47,7 @@ def chosen(choice: str) -> Iterator[Finding]:
 
 
 def ranks(choice: str) -> Iterator[Finding]:
-    """Which device each rank takes: those of this run, or how those of a node would. Collective."""
+    """Yield the device of each rank of this run, or those that ranks of a node would take. Collective."""
     from mpi4py import MPI
 
     from petsc_hdg.device import Device, platforms

@@ -302,6 +302,6 @@ class Exchanges:
         self.peers += nbytes
 
     def since(self, before: Exchanges) -> Exchanges:
-        """What has come to those there were `before`."""
+        """Return the exchanges since an earlier count."""
         earlier = asdict(before)
         return Exchanges(**{name: value - earlier[name] for name, value in asdict(self).items()})

@@ -266,7 +266,7 @@ class Recorded:
         self._kept: dict = {}
 
     def run(self, function, *buffers) -> None:
-        """What function(*buffers) launches."""
+        """Launch what function(*buffers) launches; a repeated call replays its launches."""
         key = (self.device.queue, self.device.profile, *map(id, buffers))
         if self.device.recording is not None:  # inside of another sequence, which remembers the launches
             function(*buffers)

@@ -1,4 +1,4 @@
-"""Which ranks of a communicator share memory, and windows there: each writes its own part, all read every part.
+"""Ranks that share memory, and windows there: each rank writes its own part, all read every part.
 
 Memory that MPI allocated is made known to a GPU, so that it copies from and to it at full speed.
 """

@@ -64,7 +64,7 @@ class Stage:
         return piece.start * self.memory.itemsize
 
     def _each(self, work, *of_pieces):
-        """What `work` gives for each piece, in turn; by threads where there are several pieces."""
+        """Return the results of `work` for the pieces, in their order; by threads where there are several."""
         threads = _threads() if len(self.pieces) > 1 else None
         return threads.map(work, *of_pieces) if threads else map(work, *of_pieces)
 

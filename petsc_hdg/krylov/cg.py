@@ -364,7 +364,7 @@ class CG(DeviceSolver):
     sums, or with so few unknowns that a sum takes longer than what it saves.
     """
 
-    petscs = "cg"
+    petsc_type = "cg"
     single_reduction: bool | None = None  # None: by the number of unknowns
 
     def setFromOptions(self, ksp) -> None:

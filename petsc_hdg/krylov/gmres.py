@@ -67,7 +67,7 @@ class GMRES(DeviceSolver):
     Orthogonalization is PETSc's default, classical Gram-Schmidt in one reduction, without refinement.
     """
 
-    petscs = "gmres"
+    petsc_type = "gmres"
     norms = {
         (Norm.PRECONDITIONED, LEFT): 4,
         (Norm.UNPRECONDITIONED, RIGHT): 3,
@@ -215,7 +215,7 @@ class GMRES(DeviceSolver):
 class FGMRES(GMRES):
     """GMRES whose preconditioner may change from step to step: -ksp_type python -ksp_python_type petsc_hdg.FGMRES."""
 
-    petscs = "fgmres"
+    petsc_type = "fgmres"
     norms = {(Norm.UNPRECONDITIONED, RIGHT): 3, (Norm.NONE, RIGHT): 1}
     is_flexible = True
 

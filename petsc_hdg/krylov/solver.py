@@ -100,7 +100,7 @@ class DeviceSolver(Context):
     """
 
     norms = SYMMETRIC_NORMS  # norm, side of the preconditioner -> priority
-    petscs = ""  # PETSc's method of the kind, which solves with the transpose
+    petsc_type = ""  # PETSc's method of the kind, which solves with the transpose
 
     def __init__(self):
         self.vectors = self.matrix = self.preconditioner = self.operation = None
@@ -177,12 +177,12 @@ class DeviceSolver(Context):
     def solveTranspose(self, ksp, b, x) -> None:
         """Solve Aᵀ x = b, as adjoints in time do, by PETSc's method of the kind. Collective. Raises SolveError where
         there is none."""
-        if not self.petscs:
+        if not self.petsc_type:
             raise SolveError(
                 f"{self.name} solves with the matrix, not with its transpose: use one of PETSc's -ksp_type"
             )
         other = PETSc.KSP().create(ksp.comm)
-        other.setType(self.petscs)
+        other.setType(self.petsc_type)
         other.setOperators(*ksp.getOperators())
         other.setPC(ksp.getPC())
         other.setTolerances(*ksp.getTolerances())

@@ -31,6 +31,11 @@ _SPREAD = {
 }
 
 
+def samples(count: int, most: int) -> np.ndarray:
+    """Numbers of at most `most` of `count` items, evenly spread, the first and the last among them."""
+    return np.unique(np.linspace(0, count - 1, min(most, count)).astype(int))
+
+
 def sorted_columns(columns) -> list[np.ndarray]:
     """Columns [vertex] of arrays [item] such that each item's numbers ascend; numpy's sort of short rows takes several
     times as long."""

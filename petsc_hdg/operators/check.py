@@ -9,6 +9,7 @@ import numpy as np
 
 from ..device import Kernel, fastest, verdicts
 from ..errors import DeviceError, warn_user
+from ..mesh.order import samples
 from ..threads import random_numbers
 from .vectors import TailedVector
 
@@ -75,7 +76,7 @@ def _loss(operator) -> float:
 
 def sampled(count: int) -> np.ndarray:
     """Some of `count` items, the first and the last among them."""
-    return np.unique(np.linspace(0, max(count - 1, 0), SAMPLES).astype(int))
+    return samples(max(count, 1), SAMPLES)
 
 
 def fetched(operator, buffer, *shape: int) -> np.ndarray:

@@ -1,8 +1,7 @@
-"""VTU files: high-order fields on high-order cells, one file for any number of ranks; PVD files of a series of them.
+"""VTU files: high-order fields on high-order cells, one file for any number of ranks.
 
 The file holds one `<Piece>`, in whose arrays the ranks' parts follow one another. Each rank compresses its own parts;
-rank 0 receives them one at a time and appends them, so that no rank holds more than its own parts and one other. A PVD
-file has the times of a series, as ParaView opens its files together.
+rank 0 receives them one at a time and appends them, so that no rank holds more than its own parts and one other.
 """
 
 from __future__ import annotations

@@ -216,7 +216,7 @@ class ContinuousGalerkin(StrongConditions, PrimalDiscretization):
         return line_specs(self, line_shapes(self)[0]) if self.variant == "tensor" else self.volume_specs()
 
     def element_shapes(self) -> dict[str, list[KernelSpec]]:
-        """Those of the specs that a GPU chooses from in several launch shapes, the likeliest to be fast first."""
+        """Return the specs whose launch shape a GPU chooses, in several shapes, the likeliest to be fast first."""
         if self.variant != "tensor" or not self.limits.is_gpu:
             return {}
         choices = [line_specs(self, shape) for shape in line_shapes(self)[:MOST_SHAPES]]

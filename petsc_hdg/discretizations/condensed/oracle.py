@@ -131,9 +131,8 @@ class CondensedOracle(RuleOracle):
             flux += interpreter.pw_residual(u, u_t, u_x, a, a_x, t, x, constants)[1] @ n
         given = [((k, u, u_x, u_in, flux), (a, a_x, t, x, n, constants)) for k in fluxes]
         if not derivative:
-            return sum(
-                (interpreter.pw_boundary_flux(*b, *at) for b, at in given), np.zeros(count)
-            ) if given else flux, flux
+            outer = [interpreter.pw_boundary_flux(*b, *at) for b, at in given]
+            return np.sum(outer, axis=0) if outer else flux, flux
         slope = np.zeros((count, 2 + disc.dim, count))
         slope[:, 0], slope[:, -1] = S - np.einsum("cek,e->ck", dS, u_in - u), -S
         if disc.point_flux:
@@ -145,7 +144,7 @@ class CondensedOracle(RuleOracle):
         rates = {"u": unit[0], "u_x": np.moveaxis(unit[1:-1], 0, 1).reshape(-1, numbers), "u_in": unit[-1]}
         rates["f_hat"] = slope.reshape(count, -1)
         outer = [interpreter.pw_boundary_flux_jacobian(*b, rates, *at).reshape(slope.shape) for b, at in given]
-        return sum(outer, np.zeros(slope.shape)) if given else slope, slope
+        return np.sum(outer, axis=0) if outer else slope, slope
 
     def _matrix(self, points, p: int, u, a, a_x, t, x, n, constants, place) -> tuple[np.ndarray, np.ndarray]:
         """Stabilization S [component, component] at a point of a facet, and its derivative [.., direction] by û."""

@@ -131,15 +131,14 @@ class Sample:
         self.numbers = dofmap.compact[dofmap.cell_dofs]
         self.interior = random_values(8, max(1, disc.num_eliminated) * disc.stride).reshape(-1, disc.stride)
         self.oracle = CondensedOracle(disc, tau=given_stabilization(operator))
-        if not self._is_inside():
+        if not self._find_vectors():
             self._enter_domain()
 
-    def _is_inside(self) -> bool:
-        """Return True if the element vector of the first cell is finite."""
+    def _find_vectors(self) -> bool:
+        """Find `vectors`, those of the cells' elements. Return True if they are finite."""
         with np.errstate(all="ignore"):
-            cell = self.first
-            vector = self.oracle.residual(cell, self.interior_of(cell), self.trace_of(cell), *self.data(cell))
-        return bool(np.isfinite(vector).all())
+            self.vectors = [self.oracle.residual(*self.arguments(cell)) for cell in self.cells]
+        return all(np.isfinite(vector).all() for vector in self.vectors)
 
     def _enter_domain(self) -> None:
         """Take nearly constant states with another size of each component, the first that the physics is finite at:
@@ -152,9 +151,10 @@ class Sample:
         for sizes in (np.ones(count), *(random.choice(SIZES, count) for _ in range(TRIALS))):
             if self._is_finite_at(sizes):
                 self.values, self.interior = values * sizes[component], interior * sizes[rows][:, None]
-                if self._is_inside():
+                if self._find_vectors():
                     return
         self.values, self.interior = given
+        self._find_vectors()
 
     def _is_finite_at(self, u: np.ndarray) -> bool:
         """Return True if f0 and f1 are finite at a state [component] without gradients and rates."""
@@ -182,11 +182,14 @@ class Sample:
         """Arguments of the oracle behind the state of a cell."""
         return self.operator.aux_rows[:, cell], self.operator.constants, self.t
 
+    def arguments(self, cell: int) -> tuple:
+        """Arguments of the oracle."""
+        return cell, self.interior_of(cell), self.trace_of(cell), *self.data(cell)
+
     @cached_property
     def systems(self) -> list[tuple[np.ndarray, np.ndarray]]:
         """Element matrix and vector of each cell."""
-        states = [(c, self.interior_of(c), self.trace_of(c), *self.data(c)) for c in self.cells]
-        return [(self.oracle.matrix(*state), self.oracle.residual(*state)) for state in states]
+        return [(self.oracle.matrix(*self.arguments(c)), v) for c, v in zip(self.cells, self.vectors, strict=True)]
 
     def empty(self, rows: int, columns: int = 1):
         return self.operator.arrays.zeros(max(1, rows * columns))

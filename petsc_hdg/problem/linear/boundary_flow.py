@@ -15,6 +15,7 @@ import numpy as np
 
 from ...discretizations.symmetry import random_inputs
 from ...errors import warn_user
+from ...mesh.order import samples
 from . import cell_measures
 
 MOST = 64  # facets of each rank that are looked at
@@ -79,7 +80,7 @@ def _facets(mesh, wanted: np.ndarray):
     """Yield some of this rank's facets of a mask [facet]: number, cell, centre, and normal out of the cell."""
     topology, geometry, dim = mesh.topology, mesh.geometry, mesh.dim
     facets = np.flatnonzero(wanted & (topology.facet_cells[:, 0] >= 0))
-    for facet in facets[np.unique(np.linspace(0, len(facets) - 1, min(MOST, len(facets))).astype(int))]:
+    for facet in facets[samples(len(facets), MOST)]:
         cell, corners = topology.facet_cells[facet, 0], geometry.nodes[topology.entity_vertices[dim - 1][facet]]
         x = corners.mean(axis=0)
         normal = np.linalg.svd(corners - x)[2][-1]

@@ -13,6 +13,7 @@ from mpi4py.MPI import MAX
 
 from ...discretizations.symmetry import NEARLY
 from ...errors import warn_user
+from ...mesh.order import samples
 from ...options import of_one_degree
 
 SAMPLES = 32  # cells of each rank that are looked at
@@ -82,8 +83,7 @@ def _evaluated(problem):
     mesh, physics = problem.mesh, problem.physics
     interpreter, dim = physics.interpreter(mesh.dim), mesh.dim
     flat = np.zeros((physics.num_components, dim))
-    cells = np.unique(np.linspace(0, mesh.num_cells - 1, min(SAMPLES, mesh.num_cells)).astype(int))
-    for cell in cells:
+    for cell in samples(mesh.num_cells, SAMPLES):
         nodes = mesh.geometry.nodes[mesh.geometry.cell_nodes[cell]]
         rest = sampled_inputs(problem, cell, nodes.mean(axis=0))
         yield nodes, interpreter.g_blocks(flat[:, 0], flat[:, 0], flat, *rest)

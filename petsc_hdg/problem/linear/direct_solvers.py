@@ -26,8 +26,8 @@ KNOWN = 2.5  # times as many where the data say that iterations would be slow: n
 SERVED = 200_000  # unknowns from which levels with incomplete factors take less time than LU where they converge fast
 LEAST_WIDTH = 10  # unknowns per cell that count there at least
 COPIES = 4  # ranks that may have factors of that size each
-IN_SPACE = 50_000  # the same in space, by MUMPS: of coarse levels, saddle points, and the least of iterations that fail
-WORK_IN_SPACE = 560_000  # the most of those times the root of the unknowns per cell; half where all are of cells
+IN_SPACE = 50_000  # the same in space, by MUMPS: of coarse levels and saddle points, and at least of failed iterations
+WORK_IN_SPACE = 560_000  # of failed iterations, times the root of the unknowns per cell; half if all are of cells
 # The same in time on CPUs, by scheme, dimension and whether cells are simplices: where one matrix serves all steps, and
 # where matrices follow the state or the step.
 IN_TIME = {

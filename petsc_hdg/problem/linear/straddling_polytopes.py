@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ...errors import warn_user
+from ...mesh.order import samples
+from ...mesh.whole_mesh import centroids
 from . import cell_measures
 
 MOST = 128  # polytopes of each rank that are looked at
@@ -21,7 +23,8 @@ def warn(problem) -> None:
         return
     problem.told.add("interfaces")
     with np.errstate(all="ignore"):
-        ratios = [_ratio(problem, cells) for cells in _samples(polytopes)]
+        centres = centroids(problem.mesh)
+        ratios = [_ratio(problem, cells, centres[cells]) for cells in _samples(polytopes)]
     ratios = np.concatenate(problem.comm.allgather(ratios))
     large = ratios[ratios >= LARGE]
     if len(large) and problem.comm.rank == 0:
@@ -35,19 +38,18 @@ def warn(problem) -> None:
 
 def _samples(polytopes):
     """Yield some cells of some of this rank's polytopes."""
-    order = np.argsort(polytopes.of_cell, kind="stable")
-    ends = np.cumsum(np.bincount(polytopes.of_cell, minlength=polytopes.count))
-    for k in np.unique(np.linspace(0, polytopes.count - 1, min(MOST, polytopes.count)).astype(int)):
-        cells = order[ends[k - 1] if k else 0 : ends[k]]
-        yield cells[np.unique(np.linspace(0, len(cells) - 1, min(MOST_CELLS, len(cells))).astype(int))]
+    start, order = polytopes.cells
+    for k in samples(polytopes.count, MOST):
+        cells = order[start[k] : start[k + 1]]
+        yield cells[samples(len(cells), MOST_CELLS)]
 
 
-def _ratio(problem, cells: np.ndarray) -> float:
-    """Return the largest ratio of the diffusion of a component in two of some cells; 1 where it is not positive."""
-    physics, geometry, dim = problem.physics, problem.mesh.geometry, problem.mesh.dim
+def _ratio(problem, cells: np.ndarray, centres: np.ndarray) -> float:
+    """Return the largest ratio of the diffusion of a component in two of some cells with their centres [cell, dim]; 1
+    where it is not positive."""
+    physics, dim = problem.physics, problem.mesh.dim
     flat, interpreter, found = np.zeros((physics.num_components, dim)), physics.interpreter(dim), []
-    for cell in cells:
-        x = geometry.nodes[geometry.cell_nodes[cell]].mean(axis=0)
+    for cell, x in zip(cells, centres, strict=True):
         g3 = interpreter.g_blocks(flat[:, 0], flat[:, 0], flat, *cell_measures.sampled_inputs(problem, cell, x))[3]
         found.append(np.einsum("ccdd->c", g3))
     low, high = np.min(found, axis=0), np.max(found, axis=0)
