@@ -77,6 +77,14 @@ def test_factors_serve_where_a_preconditioner_cannot_be_set_up(monkeypatch):
     assert failed and "failed after" in problem.direct and problem.snes.getKSP().getPC().getType() == "lu"
 
 
+@pytest.mark.parametrize(
+    "backend, reason", [("cg_gpu", "gmres with gamg did not converge in 300"), ("hdg_gpu", "indefinite")]
+)
+def test_a_named_matrix_is_factored_where_iterations_fail(backend, reason):
+    problem = fe.Problem(box(10, simplex=False), helmholtz(20.0), degree=2, backend=backend, pmat="aij")
+    assert numbers(problem)["left"] < 1e-8 and reason in problem.direct and problem.linear_iterations < 310
+
+
 def test_polytopes_lose_their_levels():
     problem = fe.Problem(box(10, simplex=False), helmholtz(20.0), degree=3, backend="poly_gpu")
     assert numbers(problem)["left"] < 1e-8 and problem.direct and problem.callbacks.levels is None

@@ -127,15 +127,16 @@ def most_in_plane(problem, width: float = 0.0) -> int:
 
 
 def patience(problem) -> int:
-    """Iterations before LU: more of larger problems in space and on GPUs, where LU costs as much as hundreds."""
+    """Iterations before LU: more of larger problems in space and on GPUs, where LU costs as much as hundreds, and with
+    a matrix that the user names."""
     is_dear = problem.device.is_gpu or problem.mesh.dim > 2
-    return IN_NEWTON if is_dear and problem.num_unknowns > MOST else PATIENCE
+    waits = problem.options.pmat != "auto" or (is_dear and problem.num_unknowns > MOST)
+    return IN_NEWTON if waits else PATIENCE
 
 
-def is_open(problem, most: int = MOST) -> bool:
-    """Return True if a problem has few unknowns, and its user names no solver and no matrix for it."""
-    options = problem.options
-    named = any(is_given(problem.prefix, name) for name in NAMED) or options.pmat != "auto"
+def is_open(problem, most: int = MOST, matrices: Sequence[str] = ("auto",)) -> bool:
+    """Return True if a problem has few unknowns, and its user names no solver and none but these matrices for it."""
+    named = any(is_given(problem.prefix, name) for name in NAMED) or problem.options.pmat not in matrices
     return not named and problem.num_unknowns <= most
 
 
@@ -212,7 +213,8 @@ def may_change(problem, ksp: PETSc.KSP) -> bool:
     """True if LU may take the place of a KSP: of a small problem, by default, with no shorter patience of the user's,
     and not LU yet."""
     waits = ksp.getTolerances()[3] >= patience(problem)
-    return waits and not problem.direct and is_open(problem, most_of_failures(problem)) and is_default(problem, ksp)
+    suits = is_open(problem, most_of_failures(problem), ("auto", "aij"))
+    return waits and suits and not problem.direct and is_default(problem, ksp)
 
 
 @contextmanager
