@@ -109,11 +109,12 @@ class Dirichlet:
     """u = g on `label`. `g` writes g[c] for each component c of the field and may use x, t, a and constants; "exact"
     takes the physics' exact solution, the name of an auxiliary field its values.
 
+    label       name of a boundary, or a list of names, here and in the other conditions
     field       name of the field; may be left out if there is one
     components  numbers of the constrained components; all if None
     """
 
-    label: str
+    label: str | Sequence[str]
     g: object
     field: str | None = None
     components: Sequence[int] | None = None
@@ -127,7 +128,7 @@ class Neumann:
     side  name of a region: the facets of `label` as its cells see them, also inside the mesh
     """
 
-    label: str
+    label: str | Sequence[str]
     g: object
     field: str | None = None
     side: str | None = None
@@ -142,7 +143,7 @@ class Robin:
           and φ have one value, with discontinuous functions the mean of both sides
     """
 
-    label: str
+    label: str | Sequence[str]
     f0: object = None
     field: str | None = None
     f1: object = None
@@ -161,6 +162,6 @@ class BoundaryFlux:
     condition on most of the boundary cause a warning.
     """
 
-    label: str
+    label: str | Sequence[str]
     b: object
     suits: tuple[str, str] | None = None

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import replace
+from itertools import chain
 from numbers import Integral, Real
 from pathlib import Path
 
@@ -52,7 +53,7 @@ class Reader:
             boundary = (boundary,)
         conditions = [
             replace(found, place=place)
-            for place, entry in enumerate(boundary or ())
+            for place, entry in enumerate(chain.from_iterable(map(_of_each_label, boundary or ())))
             for found in self.about(getattr(entry, "label", None))._conditions(place, entry)
         ]
         known = dict.fromkeys(condition.label for condition in conditions)
@@ -229,7 +230,8 @@ class Reader:
         kind = type(entry).__name__
         if not isinstance(entry.label, str) or not entry.label:
             raise PhysicsError(
-                f"physics '{self.physics}': a {kind} condition has label {entry.label!r}; give the name of a boundary"
+                f"physics '{self.physics}': a {kind} condition has label {entry.label!r}; "
+                "give the name of a boundary, or a list of names"
             )
         side, what = getattr(entry, "side", None), f"{kind} condition on '{entry.label}'"
         if side is not None:
@@ -299,3 +301,10 @@ class Reader:
                 known = f"field '{field.name}' has components 0 to {field.components - 1}"
                 raise PhysicsError(f"physics '{self.physics}', {what}: component {component!r} does not exist; {known}")
         return tuple(map(int, chosen))
+
+
+def _of_each_label(entry) -> list:
+    """A condition on several boundaries as one on each."""
+    labels = getattr(entry, "label", None)
+    several = labels and isinstance(labels, (list, tuple))
+    return [replace(entry, label=label) for label in labels] if several else [entry]

@@ -47,6 +47,7 @@ from .newton import joint_newton, monitors
 from .newton.joint_newton import solve_full
 from .results import results, viewers
 from .results.evaluated import Evaluated
+from .results.point_functions import function_of
 from .transient import time_stepping
 
 
@@ -265,9 +266,13 @@ class Problem(Restartable, Evaluated, Described):
     def set_auxiliary(self, name: str, value: object) -> None:
         """Give an auxiliary field its values (collective).
 
-        value: a number or a sequence of one number a component; a dict {region name: number}; a callable of coordinates
-        x [..., dim] that returns [...] or [..., component]; an array [cell] or [cell, component] for this rank's cells.
+        value: a number or a sequence of one number a component; a dict {region name: number}; a text in x and
+        constants, or a sequence of one a component; a callable of coordinates x [..., dim] that returns [...] or [...,
+        component]; an array [cell] or [cell, component] for this rank's cells. Raises PhysicsError for what does not
+        fit.
         """
+        with collectively(self.comm):
+            value = function_of(self, name, value, self.discretization.auxiliary.field(name)[0].components)
         with kept_levels.watched(self):
             self.operator.set_auxiliary(name, input_data.auxiliary_values(self.discretization, name, value))
         if name in self._unset:
@@ -304,8 +309,9 @@ class Problem(Restartable, Evaluated, Described):
 
         With poly_gpu, which has no nodes, it is the L2 projection.
 
-        value: of the first field a number or one number a component, or a callable of coordinates x [..., dim] that
-        returns [...] or [..., component]; a dict {field name: one of these}. Fields that are not named are zero.
+        value: of the first field a number or one number a component; a text in x, t and constants such as "sin(x[0])",
+        or one a component; a callable of coordinates x [..., dim] that returns [...] or [..., component]; a dict {field
+        name: one of these}. Fields that are not named are zero.
         "exact" stands for the exact solution at time t, of all fields that have one or in a dict of one.
         Raises PhysicsError for what does not fit.
         """

@@ -75,6 +75,10 @@ BAD = {
     "sympy unknown symbol": (text(sympy.Symbol("foo") * 2), "f0: unknown name 'foo'"),
     "sympy unknown function": (text(sympy.Function("foo")(s.x[0])), "f0: holds foo(x[0]), which C cannot express"),
     "complex sympy": (text(sympy.I * s.x[0]), "f0: holds I*x[0], which is not a real number"),
+    "statements in a list": (text(["f0[0] = 1;"]), "f0: holds 'f0[0] = 1;'; it is one expression in C, or a number"),
+    "none in a list": (text(["u[0]", None]), "f0: holds None; beside texts give numbers"),
+    "list of too many": (text(["u[0]", "1"]), "f0: is a list of 2 entries; give 1, or one expression for all"),
+    "empty text in a list": (text([" "]), "f0: the text is empty"),
     "true as sympy": (text([True]), "f0: holds True, which is no expression"),
     "Jacobian block": (
         text("f0[0] = u[0];", jacobian={"g4": "g4[0] = 1.0;"}),
@@ -122,6 +126,10 @@ BAD = {
     "label as a number": (
         boundary(Robin(3, "f0[0] = u[0];")),
         "a Robin condition has label 3; give the name of a boundary",
+    ),
+    "no label": (
+        boundary(Dirichlet([], 0.0)),
+        "a Dirichlet condition has label []; give the name of a boundary, or a list",
     ),
     "Robin typo": (
         boundary(Robin("right", "f0[0] = 1.0;\nf0[0] += uu[0];")),

@@ -40,6 +40,44 @@ def test_components_and_directions(dim):
         assert_close(short.pw_dirichlet(*given), long.pw_dirichlet(*given))
 
 
+@pytest.mark.parametrize("dim", [2, 3])
+def test_lists_have_an_entry_each(dim):
+    zeros = ["0.0"] * (dim - 1)
+    listed = two(
+        ["u[1]*t // of the other\n", 3],
+        [["kappa*u_x[0]", *zeros], ["u[0]", *zeros]],
+        ["x[1]", 0.5],
+        ("n[0]", "n[1]"),
+        ["u[1]", "u[0]*u[0]"],
+        ["x[0] < 1 ? 1 : 0", 2],
+    )
+    physics = two(
+        "f0[0] = u[1]*t; f0[1] = 3;",
+        LOOPS + "f1[c*dim + d] = 0; f1[0] = kappa*u_x[0]; f1[dim] = u[0];",
+        "g[0] = x[1]; g[1] = 0.5;",
+        "g[0] = n[0]; g[1] = n[1];",
+        "f0[0] = u[1]; f0[1] = u[0]*u[0];",
+        "u[0] = x[0] < 1 ? 1 : 0; u[1] = 2;",
+    )
+    listed, long, s = listed.interpreter(dim), physics.interpreter(dim), random_state(physics, dim)
+    assert_close(residual(listed, s), residual(long, s))
+    assert_close(jacobian(listed, s), jacobian(long, s))
+    for condition in range(len(physics.natural)):
+        assert_close(boundary(listed, s, condition), boundary(long, s, condition))
+    for number in range(2):
+        given = number, s["a"], s["t"], s["x"]
+        assert_close(listed.pw_dirichlet(*given), long.pw_dirichlet(*given))
+
+
+def test_a_condition_is_on_each_of_its_labels():
+    physics = Physics({"u": 1}, "u", boundary=[Dirichlet(["a", "b"], 1.0), Robin(("c", "d"), "u*u")])
+    assert [one.label for one in physics.dirichlet] == ["a", "b"] and [one.label for one in physics.natural] == [
+        "c",
+        "d",
+    ]
+    assert [one.place for one in (*physics.dirichlet, *physics.natural)] == [0, 1, 2, 3]
+
+
 def test_constants_come_first():
     """A constant keeps its meaning where it has the name of a component's or a direction's number, but within [ ]."""
     physics = Physics({"u": 1}, "c*u[0]", "c*d*(1 + u_x[d])", constants={"c": 2.0, "d": 5.0})

@@ -21,7 +21,7 @@ from petsc_hdg.mesh.polytopal.agglomerate import agglomerate
 from petsc_hdg.options import Options
 from petsc_hdg.options.options import BACKENDS
 from petsc_hdg.output import Picture
-from petsc_hdg.physics import Dirichlet, Physics, Robin
+from petsc_hdg.physics import Dirichlet, Neumann, Physics, Robin
 from petsc_hdg.problem import Problem, memory_traffic
 
 SCRIPT = Path(__file__).with_name("run_results.py")
@@ -147,13 +147,14 @@ def test_settings_of_pictures_are_a_signature():
     assert all(name in Problem.plot.__doc__ for name in given - {"self", "u", "t", "path"})
 
 
-def two_fields(rate: str = "") -> Physics:
+def two_fields(rate: str = "", **others) -> Physics:
     return Physics(
         {"v": 2, "w": 1},
         {"v": f"f0[0] = {rate}u[0]; f0[1] = {rate}u[1];", "w": f"f0[0] = {rate}u[2];"},
         {"v": "for (d = 0; d < 2*dim; ++d) f1[d] = u_x[d];", "w": "for (d = 0; d < dim; ++d) f1[d] = u_x[2*dim + d];"},
         exact={"v": "u[0] = x[0] + t; u[1] = -2*x[1];", "w": "u[0] = x[0] - x[1];"},
         name="two fields",
+        **others,
     )
 
 
@@ -175,6 +176,21 @@ def test_fields_are_interpolated_by_their_names(backend):
         problem.errors(u, field="p")
     with pytest.raises(PhysicsError, match="'p'"):
         problem.interpolate({"p": "exact"})
+
+
+def test_texts_are_interpolated():
+    constants, left = {"k": 3.0, "h": {"left": 1.0}}, Neumann("left", "h", "w")
+    physics = two_fields(auxiliary={"a": 2}, constants=constants, boundary=left)
+    problem = Problem(box_mesh("triangle", comm=PETSc.COMM_SELF), physics, Options(degree=1, check_kernels=False))
+    problem.set_auxiliary("a", ["k*x[0]", "1"])
+    problem.set_constants(k=4.0)
+    u = problem.interpolate({"v": ["k*x[0]", 2.0], "w": "t - x[1]"}, t=0.5)
+    found = problem.integral(["u[0]", "u[1]", "w", "a[0] + a[1]"], u)
+    np.testing.assert_allclose(found, [2.0, 2.0, 0.0, 2.5], atol=1e-12)
+    with pytest.raises(PhysicsError, match="values of 'w' are read as those of an exact solution: .*unknown name 'y'"):
+        problem.interpolate({"w": "y"})
+    with pytest.raises(PhysicsError, match="values of 'a' .* list of 1 entries; give 2, or one expression for all"):
+        problem.set_auxiliary("a", ["x[0]"])
 
 
 def test_traces_of_fields_are_interpolated_by_their_names():

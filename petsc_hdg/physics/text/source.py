@@ -31,6 +31,11 @@ def is_expression(given) -> bool:
     return isinstance(given, str) and not _STATEMENT.search(_COMMENT.sub("", given))
 
 
+def has_text(given) -> bool:
+    """Return True for a text, and for a list or a tuple, also of others, that holds one."""
+    return isinstance(given, str) or (isinstance(given, (list, tuple)) and any(map(has_text, given)))
+
+
 @dataclass(frozen=True)
 class Source:
     """Text of one pointwise function.
@@ -80,6 +85,9 @@ def make_source(
         if not isinstance(names, str):
             text, names = _in_turn(text, tuple(names))
         return Source(physics, slot, text, str(given.path), names)
+    if has_text(given) and not isinstance(given, str):
+        lines = _listed(source, given, output, components, shape)
+        return Source(physics, slot, "\n".join(lines), written=False)
     if is_expression(given):
         text, c, d = numbered(_checked(source, given), taken)
         loops, entry = f"for ({c} = 0; {c} < {components}; ++{c}) ", c
@@ -110,6 +118,24 @@ def make_source(
         f"is a {type(given).__name__}; give C text, a pathlib.Path of a C file, numbers, sympy expressions, or a "
         "function of x or of x and t",
     )
+
+
+def _listed(source: Source, given, output: str, components: int, shape: tuple) -> list[str]:
+    """Assignments to `output` of expressions in C and numbers in a list, or in a list per component."""
+    rows = given if len(shape) == 2 and components > 1 else [given]
+    entries = [entry for row in rows for entry in (row if isinstance(row, (list, tuple)) else [row])]
+    wrong = [entry for entry in entries if not (is_expression(entry) or _is_finite(entry))]
+    if wrong:
+        what = (
+            "; it is one expression in C, or a number" if isinstance(wrong[0], str) else "; beside texts give numbers"
+        )
+        raise source.error(None, f"holds {wrong[0]!r}{what}")
+    count = len(entries)
+    if count % components or count // components not in ((1,) if len(shape) == 1 else (1, 2, 3)):
+        wanted = f"{components}" + " × dim" * (len(shape) == 2)
+        raise source.error(None, f"is a list of {count} entries; give {wanted}, or one expression for all")
+    texts = [_checked(source, entry) if isinstance(entry, str) else repr(float(entry)) for entry in entries]
+    return [f"{output}[{number}] = ({text}\n);" for number, text in enumerate(texts)]
 
 
 def numbered(text: str, taken) -> tuple[str, str, str]:

@@ -10,7 +10,10 @@ from ... import stages
 from ...codegen import KernelSpec
 from ...device import Kernel
 from ...errors import OptionError, PhysicsError, collectively
+from ...physics import Physics
+from ...physics.constants import ON
 from ...physics.objective import Flux, Objective
+from ...physics.text.source import has_text
 from ...value_checks import shown, text
 from ..input_data import require_exact
 
@@ -67,19 +70,19 @@ def point_function(problem, given, name: str | None, over: str | None) -> PointF
 
 
 class Exact:
-    """The exact solution of one problem's physics."""
+    """The exact solution of one problem's physics, or of another one with its constants (`function_of`)."""
 
-    def __init__(self, problem):
-        self.problem = problem
+    def __init__(self, problem, physics=None):
+        self.problem, self.physics = problem, physics or problem.physics
 
     @property
     def fields(self) -> list:
         """Fields whose exact solution is given."""
-        return [term.field for term in self.problem.physics.terms.exact]
+        return [term.field for term in self.physics.terms.exact]
 
     @cached_property
     def _kernel(self) -> Kernel:
-        physics, dim = self.problem.physics, self.problem.mesh.dim
+        physics, dim = self.physics, self.problem.mesh.dim
         macros = {"DIM": dim, "NCOMP": physics.num_components, "NCONST": len(physics.constants)}
         text, precision = physics.device_source(dim), self.problem.options.precision
         return Kernel(
@@ -89,7 +92,7 @@ class Exact:
     def at(self, x: np.ndarray, t: float) -> np.ndarray:
         """Values [..., component of all fields] at coordinates x [..., dim] and time t; zero where none are given."""
         arrays, constants = self.problem.arrays, list(self.problem.physics.constants.values()) or [0.0]
-        count, components = x[..., 0].size, self.problem.physics.num_components
+        count, components = x[..., 0].size, self.physics.num_components
         values = arrays.empty(max(1, count * components))
         if count:
             places = [arrays.to_device(np.asarray(data, float), "places") for data in (constants, x)]
@@ -98,21 +101,23 @@ class Exact:
 
     def components(self, field: str | None) -> slice:
         """Components of a field (None: of all). Raises PhysicsError without an exact solution."""
-        require_exact(self.problem.physics)
+        require_exact(self.physics)
         return slice(None) if field is None else self._slice(self._field(field))
 
     def instead(self, value, t: float):
-        """Replace "exact" by functions of x in an argument of `Problem.interpolate`. Raises PhysicsError."""
+        """Replace "exact" and texts by functions of x in an argument of `Problem.interpolate`. Raises PhysicsError."""
+        fields = {field.name: field for field in self.physics.fields}
         if _is_exact(value):
-            require_exact(self.problem.physics)
+            require_exact(self.physics)
             value = {field.name: EXACT for field in self.fields}
-        if not isinstance(value, dict):
-            return value
-        return {name: self._function(name, t) if _is_exact(given) else given for name, given in value.items()}
+        given = value if isinstance(value, dict) else {next(iter(fields)): value}
+        return {name: self._function(name, one, t) if name in fields else one for name, one in given.items()}
 
-    def _function(self, name: str, t: float):
-        own = self._slice(self._field(name))
-        return lambda x: self.at(x, t)[..., own]
+    def _function(self, name: str, given, t: float):
+        field = self._field(name) if _is_exact(given) else next(f for f in self.physics.fields if f.name == name)
+        if not _is_exact(given):
+            return function_of(self.problem, name, given, field.components, t)
+        return lambda x: self.at(x, t)[..., self._slice(field)]
 
     def _field(self, name: str):
         """The field of a name. Raises PhysicsError for one without an exact solution."""
@@ -120,12 +125,27 @@ class Exact:
             if field.name == name:
                 return field
         known = ", ".join(field.name for field in self.fields) or "none"
-        physics = self.problem.physics.name
+        physics = self.physics.name
         raise PhysicsError(f"physics '{physics}' has no exact solution of {shown(name)}; fields that have one: {known}")
 
     @staticmethod
     def _slice(field) -> slice:
         return slice(field.offset, field.offset + field.components)
+
+
+def function_of(problem, name: str, given, components: int, t: float = 0.0):
+    """A function of coordinates x [..., dim] that returns the values [..., component] of a text in x, t and constants,
+    or of a sequence with texts; anything else as it is. name: of what it gives, for messages. Raises PhysicsError."""
+    if not has_text(given):
+        return given
+    physics = problem.physics
+    constants = {key: value for key, value in physics.constants.items() if ON not in key}
+    others = {"constants": constants, "helpers": physics.helpers, "name": physics.name}
+    try:
+        exact = Exact(problem, Physics({name: components}, f0=0.0, exact={name: given}, **others))
+    except PhysicsError as error:
+        raise PhysicsError(f"values of '{name}' are read as those of an exact solution: {error}") from None
+    return lambda x: exact.at(x, t)
 
 
 def _is_exact(value) -> bool:
