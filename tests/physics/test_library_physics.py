@@ -16,6 +16,7 @@ from agreement import (
 )
 from compiled_physics import CompiledPhysics
 
+from petsc_hdg.errors import PhysicsError
 from petsc_hdg.physics import Auxiliary, Dirichlet, Neumann, Robin, library
 
 ROBIN = Robin(
@@ -98,6 +99,15 @@ def test_blocks_give_the_directional_derivative(name, dim):
     df1 = np.einsum("ijd,j->id", g2, s["du"]) + np.einsum("ijde,je->id", g3, s["du_x"])
     expected = jacobian(interpreter, s | {"du_t": shift * s["du"]})
     assert_close(np.concatenate([df0.ravel(), df1.ravel()]), expected)
+
+
+@pytest.mark.parametrize("body", [library.elasticity, library.neo_hookean])
+def test_bodies_take_young_and_poisson(body):
+    found = body(3, E=2.5, nu=0.25, constants={"load": 3.0}).constants
+    assert found == pytest.approx({"lame_lambda": 1.0, "mu": 1.0, "load": 3.0})
+    for given in ({"E": 1.0}, {"nu": 0.3}, {"E": 1.0, "nu": 0.5}):
+        with pytest.raises(PhysicsError, match=r"give both, nu in \(-1, 0.5\)"):
+            body(2, **given)
 
 
 def test_elasticity_value():

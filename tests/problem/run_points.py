@@ -35,6 +35,7 @@ def numbers(backend: str) -> dict:
     found = problem.at(u, x)["u"]
     return {
         "error": float(np.abs(found[:, 0] - np.asarray(exact(x)).reshape(-1)).max()),
+        "single": np.array_equal(problem.at(u, x[-1])["u"], found[-1:]),
         "same": all(np.array_equal(found, other) for other in problem.comm.allgather(found)),
         "refused": refused(problem, u),
         "counts": problem.comm.allgather(problem.mesh.num_cells),

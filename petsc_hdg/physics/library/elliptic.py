@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from petsc_hdg.errors import PhysicsError
 from petsc_hdg.physics.layout import Auxiliary, Field
 from petsc_hdg.physics.pointwise import Physics
 
@@ -81,6 +82,18 @@ def p_laplacian(f0: object = "f0[0] = -1.0;", *, p: float = 3.0, epsilon: float 
     return Physics({"u": 1}, f0, _POWER_FLUX, **others)
 
 
+def _stiffness(others: dict, lame_lambda: float, mu: float) -> None:
+    """Put Lamé's constants among the constants, from Young's modulus and Poisson's ratio where these are given."""
+    young, poisson = others.pop("E", None), others.pop("nu", None)
+    if (young is None) != (poisson is None) or (poisson is not None and not -1 < poisson < 0.5):
+        given = f"E={young}, nu={poisson}"
+        raise PhysicsError(f"A body is given {given}: give both, nu in (-1, 0.5), or lame_lambda= and mu=")
+    if young is not None:
+        mu = young / (2 * (1 + poisson))
+        lame_lambda = 2 * mu * poisson / (1 - 2 * poisson)
+    others["constants"] = {"lame_lambda": lame_lambda, "mu": mu, **dict(others.get("constants") or {})}
+
+
 def elasticity(
     dim: int, f0: object = None, *, lame_lambda: float = 1.0, mu: float = 1.0, mixed: bool = False, **others
 ) -> Physics:
@@ -88,10 +101,11 @@ def elasticity(
     f0 = -b writes f0[c]. In 2D this is plane strain.
 
     lame_lambda, mu   Lamé's constants λ and μ, in the unit of stress; constants of the physics
+    E, nu             Young's modulus and Poisson's ratio, in the place of these
     mixed             a second field, pressure p = -λ ∇·u of one degree less: cg_gpu then does not lock where λ is large
     """
     others.setdefault("name", "elasticity")
-    others["constants"] = {"lame_lambda": lame_lambda, "mu": mu, **dict(others.get("constants") or {})}
+    _stiffness(others, lame_lambda, mu)
     if not mixed:
         return Physics({"u": dim}, f0, _STRESS, **others)
     fields = {"u": Field(dim), "pressure": Field(1, degree_offset=-1)}
@@ -112,9 +126,10 @@ def neo_hookean(dim: int, f0: object = None, *, lame_lambda: float = 1.0, mu: fl
     Source: J. Bonet, R. D. Wood, Nonlinear Continuum Mechanics for Finite Element Analysis, 2nd ed., section 6.4.3.
 
     lame_lambda, mu   λ and μ in the unit of stress; constants of the physics
+    E, nu             Young's modulus and Poisson's ratio of small strains, in the place of these
     """
     others.setdefault("name", "neo_hookean")
-    others["constants"] = {"lame_lambda": lame_lambda, "mu": mu, **dict(others.get("constants") or {})}
+    _stiffness(others, lame_lambda, mu)
     helpers = "\n".join(filter(None, (_HELPERS, others.pop("helpers", ""))))
     return Physics({"u": dim}, f0, _NEO_HOOKEAN_STRESS, helpers=helpers, **others)
 

@@ -206,7 +206,7 @@ class Evaluated:
     def at(self, u: PETSc.Vec, points: ArrayLike, t: float = 0.0) -> dict[str, np.ndarray]:
         """Values [point, component] of each field, as `cell_values` names them, at places on all ranks. Collective.
 
-        points: rows [point, dim] of coordinates in the mesh's length unit, the same on all ranks.
+        points: rows [point, dim] of coordinates in the mesh's length unit, or one place [dim]; the same on all ranks.
         Where a field jumps the value is that of one of the cells that meet there. Raises OptionError for points outside
         of the mesh.
         """

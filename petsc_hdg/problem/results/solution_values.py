@@ -133,8 +133,9 @@ class Points:
 
 
 def _checked(points, dim: int) -> np.ndarray:
-    """Points [point, dim] as numbers. Raises OptionError."""
+    """Points [point, dim] as numbers, a place alone as one row. Raises OptionError."""
     places = reals("The array of points", points, OptionError)
+    places = places[None] if places.shape == (dim,) else places
     if places.ndim != 2 or places.shape[1] != dim:
         raise OptionError(
             f"Points are given as an array of shape {places.shape}; give one row of {dim} coordinates for each point."
