@@ -30,7 +30,7 @@ class CanonicalCells:
         self.mesh = mesh
         self.total = mesh.num_cells_all
         self.numbers = _numbers(mesh)
-        corners = mesh.geometry.nodes[mesh.topology.cell_vertices[: mesh.num_cells]]
+        corners = mesh.cell_corners[: mesh.num_cells]
         self.frames = _frames(corners, mesh.shape.is_simplex)
 
     @property

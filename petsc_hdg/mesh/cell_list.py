@@ -33,6 +33,7 @@ _FACES = {
     4: ((0, 1, 2), (0, 3, 1), (0, 2, 3), (2, 1, 3)),
     8: ((0, 1, 2, 3), (4, 5, 6, 7), (0, 3, 5, 4), (2, 1, 7, 6), (3, 2, 6, 5), (0, 4, 7, 1)),
 }
+CLOSE = 1e-9  # of the extent of a mesh: points nearer to its ends are on them
 MOST_CELLS = 2**31 // 10  # PETSc counts the points of a mesh, several a cell, in 32 bits
 SIDES = (("left", "right"), ("bottom", "top"), ("front", "back"))
 _CELL = {(2, True): "triangle", (2, False): "quadrilateral", (3, True): "tetrahedron", (3, False): "hexahedron"}
@@ -45,6 +46,7 @@ class CellList:
     cell: shape name.   cells [cell, vertex]: in basix' order (tensor order for quadrilaterals and hexahedra).
     points [point, dim]: coordinates.
     boundaries: name → facets [facet, vertex], in any vertex order.   regions: name → cells [n].
+    periods [dim]: lengths after which the mesh repeats itself, or 0; None for one that does not.
     """
 
     cell: str
@@ -52,6 +54,50 @@ class CellList:
     points: np.ndarray
     boundaries: dict[str, np.ndarray] = field(default_factory=dict)
     regions: dict[str, np.ndarray] = field(default_factory=dict)
+    periods: np.ndarray | None = None
+
+    def joined(self, axes: str) -> CellList:
+        """This list, checked, with one point for each two that lie opposite to each other on the ends of some axes,
+        whose boundaries go. Raises MeshError."""
+        dim = self.points.shape[1]
+        if not isinstance(axes, str) or not set(axes) <= set("xyz"[:dim]):
+            raise MeshError(f"periodic={axes!r} is given; give names of axes, such as 'x' or '{'xyz'[:dim]}'.")
+        if not axes:
+            return self
+        lower, upper = self.points.min(axis=0), self.points.max(axis=0)
+        periods, same, ends = np.zeros(dim), np.arange(len(self.points)), []
+        for axis in map("xyz".index, sorted(set(axes))):
+            periods[axis] = upper[axis] - lower[axis]
+            near = [
+                np.flatnonzero(np.abs(self.points[:, axis] - at[axis]) <= CLOSE * periods[axis])
+                for at in (lower, upper)
+            ]
+            ends += near
+            others = [np.delete(self.points[side], axis, axis=1) / (upper - lower).max() for side in near]
+            order = [side[np.lexsort(np.round(x / CLOSE).T)] for side, x in zip(near, others, strict=True)]
+            matches = len(near[0]) == len(near[1])
+            apart = np.delete(self.points[order[1]] - self.points[order[0]], axis, axis=1) if matches else np.inf
+            if np.abs(apart).max(initial=0.0) > 10 * CLOSE * (upper - lower).max():
+                raise MeshError(
+                    f"periodic={axes!r} is given, and the {len(near[0])} and {len(near[1])} points on the ends of the "
+                    f"{'xyz'[axis]} axis do not lie opposite to each other; give a mesh whose ends match."
+                )
+            same[order[1]] = order[0]
+            same = same[same]
+        return self._with_one_point_of(same, periods, ends)
+
+    def _with_one_point_of(self, same: np.ndarray, periods: np.ndarray, ends: list) -> CellList:
+        """This list with point same[p] in the place of p, without the boundaries on the ends. Raises MeshError."""
+        long = np.ptp(self.points[self.cells], axis=1) > 0.49 * np.where(periods > 0, periods, np.inf)
+        _refuse(long.any(axis=1), "Cell {} is as long as half of the period; give three cells or more along it.")
+        kept, number = np.unique(same, return_inverse=True)
+        on_end = [np.isin(np.arange(len(same)), end) for end in ends]
+        boundaries = {}
+        for name, facets in self.boundaries.items():
+            facets = facets[~np.any([end[facets].all(axis=1) for end in on_end], axis=0)]
+            boundaries |= {name: number[facets]} if len(facets) else {}
+        cells = number[self.cells].astype(PETSc.IntType)
+        return CellList(self.cell, cells, self.points[kept], boundaries, self.regions, periods)
 
     def checked(self) -> CellList:
         """This list with int32 cells and without unused points. Raises MeshError."""
@@ -106,7 +152,9 @@ def points_of(listed: CellList | None, cell: str) -> tuple[PlexPoints, np.ndarra
         cells, points = np.empty((0, s.num_vertices), PETSc.IntType), np.empty((0, s.dim))
     else:
         cells, points = listed.cells.take(PLEX_ORDER[cell], axis=1), listed.points
-    return cell_points(s, cells, points)
+    found, facets = cell_points(s, cells, points)
+    found.periods = listed.periods if listed else None
+    return found, facets
 
 
 def name_parts(points: PlexPoints, facets: np.ndarray, listed: CellList) -> None:
@@ -268,17 +316,20 @@ def _kuhn(strides) -> np.ndarray:
     return np.array(simplices)
 
 
-def side_facets(facets: np.ndarray, points: np.ndarray, lower, upper) -> dict[str, np.ndarray]:
+def side_facets(facets: np.ndarray, points: np.ndarray, lower, upper, periods=None) -> dict[str, np.ndarray]:
     """Facets on each side of a box: name → facet numbers, and all of them as "boundary".
 
-    facets [facet, vertex]: numbers of points [point, dim].
+    facets [facet, vertex]: numbers of points [point, dim].   periods [dim]: not 0 where there are no sides.
     """
     sides, dim = {}, points.shape[1]
     lower, upper = np.broadcast_to(np.asarray(lower, float), dim), np.broadcast_to(np.asarray(upper, float), dim)
     near = np.concatenate([np.abs(points - end) <= 1e-12 * (upper - lower) for end in (lower, upper)], axis=1)
+    near &= np.tile(periods == 0, 2) if periods is not None else True
     sides_of = np.packbits(near, axis=1, bitorder="little")[:, 0]  # a bit for each side that a point lies on
     on = np.bitwise_and.reduce([sides_of[column] for column in facets.T])
     for axis, (low, high) in enumerate(SIDES[:dim]):
+        if periods is not None and periods[axis]:
+            continue
         sides[low], sides[high] = (np.flatnonzero(on >> bit & 1) for bit in (axis, dim + axis))
     sides["boundary"] = np.flatnonzero(on)
     return sides

@@ -22,7 +22,7 @@ from .plex_points import PlexPoints
 from .shapes import CELLS, SURFACE
 
 _BY_SIZE = {(2, 3): "triangle", (2, 4): "quadrilateral", (3, 4): "tetrahedron", (3, 8): "hexahedron"}
-BOX = ("dm_plex_dim", "dm_plex_simplex", "dm_plex_box_faces", "dm_plex_box_lower", "dm_plex_box_upper")
+BOX = tuple(f"dm_plex_{name}" for name in "dim simplex box_faces box_lower box_upper box_bd".split())
 SERVED = ("dm_plex_filename", "dm_plex_shape", "dm_plex_name", "dm_plex_orient", "dm_plex_interpolate", *BOX)
 # Each makes a mesh that is neither a box nor that of a file.
 BY_PETSC = ("dm_plex_reference_cell_domain", "dm_plex_boundary_filename", "dm_plex_file_contents")
@@ -35,7 +35,6 @@ _OF_BOTH = {
     "dm_plex_cohesive_label_": ("", "cohesive cells are not accepted: leave it out"),
 }
 _OF_BOXES = {
-    "dm_plex_box_bd": ("none", "boxes are bounded: give none for each direction"),
     "dm_plex_cell": ("", "-dm_plex_simplex chooses the cells of boxes"),
     "dm_plex_separate_marker": ("false", "sides are named left, right, bottom, top, front, back"),
     "dm_plex_box_crisscross": ("false", "-dm_plex_simplex splits squares along one diagonal: leave it out"),
@@ -76,10 +75,21 @@ def _box_from_options(comm, prefix: str):
         faces = given_numbers(prefix, "dm_plex_box_faces", (4 - dim,) * dim)
         lower = given_numbers(prefix, "dm_plex_box_lower", (0.0,) * dim)
         upper = given_numbers(prefix, "dm_plex_box_upper", (1.0,) * dim)
-    return box(faces, simplex, lower, upper, comm)
+        periodic = _periodic(prefix, dim)
+    return box(faces, simplex, lower, upper, comm, periodic)
 
 
-def box(faces, simplex: bool, lower, upper, comm):
+def _periodic(prefix: str, dim: int) -> str:
+    """Axes that -dm_plex_box_bd calls periodic. Raises MeshError."""
+    given = given_text(prefix, "dm_plex_box_bd", "none").lower().split(",")
+    if len(given) > dim or not set(given) <= {"none", "periodic"}:
+        raise MeshError(
+            f"-{prefix}dm_plex_box_bd {','.join(given)} is given; give none or periodic for each direction."
+        )
+    return "".join(axis for axis, kind in zip("xyz", given, strict=False) if kind == "periodic")
+
+
+def box(faces, simplex: bool, lower, upper, comm, periodic: str = ""):
     """A box with named sides."""
     listed = None
     with collectively(comm):
@@ -92,11 +102,11 @@ def box(faces, simplex: bool, lower, upper, comm):
         cell = box_cell(len(faces), truth("simplex", simplex, MeshError))
         lower, upper = (_corner(at, len(faces)) for at in (lower, upper))
         if comm.rank == 0:
-            listed = box_cells(faces, simplex, lower, upper)
+            listed = box_cells(faces, simplex, lower, upper).joined(periodic)
             listed.cells = listed.cells.astype(PETSc.IntType, copy=False)
     points, facets = points_of(listed, cell)
     if listed is not None:
-        for name, found in side_facets(facets, listed.points, lower, upper).items():
+        for name, found in side_facets(facets, listed.points, lower, upper, listed.periods).items():
             points.mark(name, points.start[points.shape.dim - 1] + found)
     return points
 
@@ -109,7 +119,7 @@ def _corner(given, dim: int) -> np.ndarray:
     return np.broadcast_to(found, dim)
 
 
-def from_cells(cells, points, boundaries, regions, cell, comm):
+def from_cells(cells, points, boundaries, regions, cell, comm, periodic: str = ""):
     """A mesh from the arrays of rank 0."""
     listed = None
     with collectively(comm):
@@ -127,7 +137,7 @@ def from_cells(cells, points, boundaries, regions, cell, comm):
                     )
             if not isinstance(cell, str) or cell not in CELLS:
                 raise MeshError(f"Cells of shape {shown(cell)} were asked for; accepted shapes are {', '.join(CELLS)}.")
-            listed = CellList(cell, cells, points, boundaries, regions).checked()
+            listed = CellList(cell, cells, points, boundaries, regions).checked().joined(periodic)
     return from_list(listed, comm)
 
 
@@ -154,9 +164,9 @@ def from_file(path, comm):
     return from_read(lambda: meshio_file.read(path), comm)
 
 
-def from_meshio(given, comm):
+def from_meshio(given, comm, periodic: str = ""):
     """A mesh from the meshio.Mesh of rank 0. Raises MeshError."""
-    return from_read(lambda: meshio_file.from_meshio(meshio_file.of_meshio(given), "A mesh of meshio"), comm)
+    return from_read(lambda: meshio_file.from_meshio(meshio_file.of_meshio(given), "A mesh of meshio"), comm, periodic)
 
 
 def from_pyvista(given, comm):
@@ -164,12 +174,12 @@ def from_pyvista(given, comm):
     return from_read(lambda: meshio_file.from_meshio(meshio_file.of_pyvista(given), "A mesh of PyVista"), comm)
 
 
-def from_read(read, comm):
+def from_read(read, comm, periodic: str = ""):
     """A mesh from the list that `read` gives on rank 0."""
     listed = None
     with collectively(comm):
         if comm.rank == 0:
-            listed = read().checked()
+            listed = read().checked().joined(periodic)
     return from_list(listed, comm)
 
 

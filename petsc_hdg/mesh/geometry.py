@@ -25,10 +25,13 @@ class Geometry:
     nodes [node, dim] float64: in the mesh's own length unit, the vertices first.
     cell_nodes [cell, n] int32: nodes of basix' Lagrange element of this degree (vertices, edges, faces, interior).
     is_affine: whether every cell is an affine image of the reference cell.
+    periods [dim]: lengths after which the mesh repeats itself, or 0. Cells that reach across such a border have nodes
+    of their own, behind those of entities.
     """
 
-    def __init__(self, topology: Topology, blocks: dict[int, np.ndarray]):
-        """`blocks[d]` [entity, dim]: the node inside each entity of dimension d, where that dimension has nodes."""
+    def __init__(self, topology: Topology, blocks: dict[int, np.ndarray], periods: np.ndarray):
+        """`blocks[d]` [entity, dim]: the node inside each entity of dimension d, where that dimension has nodes. Raises
+        MeshError."""
         shape = topology.shape
         self.degree = 2 if len(blocks) > 1 else 1
         self.nodes = np.ascontiguousarray(np.concatenate(list(blocks.values())))
@@ -38,12 +41,29 @@ class Geometry:
             offset += len(block)
         self.cell_nodes = np.ascontiguousarray(np.concatenate(parts, axis=1), np.int32)
         self.is_affine = shape.is_simplex and self.degree == 1
+        self.periods = periods
+        if periods.any():
+            self._unfold()
+
+    def _unfold(self) -> None:
+        """Give cells across borders nodes of their own, at the upper end of the period."""
+        if self.degree > 1:
+            raise MeshError("The mesh is periodic and has second-order cells; give straight cells, of order 1.")
+        places, length = self.nodes[self.cell_nodes], np.where(self.periods > 0, self.periods, np.inf)
+        shifts = np.rint((places[:, :1] - places) / length)
+        shifts -= shifts.min(axis=1, keepdims=True)
+        across = np.flatnonzero(shifts.any(axis=(1, 2)))
+        moved = places[across] + shifts[across] * self.periods
+        if len(across) and (np.ptp(moved, axis=1) >= length / 2).any():
+            raise MeshError("A cell is as long as half of the period of the mesh; give three cells or more along it.")
+        self.cell_nodes[across] = len(self.nodes) + np.arange(moved[..., 0].size).reshape(moved.shape[:2])
+        self.nodes = np.concatenate([self.nodes, moved.reshape(-1, self.nodes.shape[1])])
 
 
 def cell_metrics(mesh) -> np.ndarray:
     """Matrices G [cell, dim, dim] of this rank's cells with bᵀG b = (2 |b| / h)², where h is the length of the cell
     along b: along the edges of boxes and of regular simplices."""
-    vertices = mesh.geometry.nodes[mesh.topology.cell_vertices[: mesh.num_cells]]
+    vertices = mesh.cell_corners[: mesh.num_cells]
     about = vertices - vertices.mean(axis=1, keepdims=True)
     factor = 2 / (mesh.dim + 1) if mesh.shape.is_simplex else 1.0
     return factor * np.linalg.inv(np.einsum("cvi,cvj->cij", about, about) / vertices.shape[1])

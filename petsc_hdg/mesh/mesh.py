@@ -112,13 +112,17 @@ class Mesh(Described):
         overlap: int = 0,
         prefix: str = "",
         partition_seed: int | None = None,
+        periodic: str = "",
     ) -> Mesh:
         """A rectangle or box of faces[0] × faces[1] (× faces[2]) squares or cubes, split into simplices if `simplex`.
 
         Sides are called left, right (x), bottom, top (y), front, back (z), each with the lower one first.
+        periodic  axes along which the mesh repeats itself, such as "x" or "xy", with three cells or more; there are no
+                  sides there
         """
         comm = place(comm, prefix, overlap, partition_seed)
-        return cls._finish(create.box(faces, simplex, lower, upper, comm), comm, prefix, overlap, partition_seed)
+        dm = create.box(faces, simplex, lower, upper, comm, periodic)
+        return cls._finish(dm, comm, prefix, overlap, partition_seed)
 
     @classmethod
     @stage("mesh")
@@ -142,15 +146,17 @@ class Mesh(Described):
         overlap: int = 0,
         prefix: str = "",
         partition_seed: int | None = None,
+        periodic: str = "",
     ) -> Mesh:
         """A mesh from arrays, read on rank 0 only (others may pass None).
 
         cells [cell, vertex] in basix' vertex order (tensor order for quadrilaterals and hexahedra).
         points [point, dim].   boundaries: name → facets [facet, vertex].   regions: name → cell numbers [n].
         cell: shape name, or None to infer it.
+        periodic: axes as of `box`; the points of the two sides lie opposite to each other.
         """
         comm = place(comm, prefix, overlap, partition_seed)
-        dm = create.from_cells(cells, points, boundaries, regions, cell, comm)
+        dm = create.from_cells(cells, points, boundaries, regions, cell, comm, periodic)
         return cls._finish(dm, comm, prefix, overlap, partition_seed)
 
     @classmethod
@@ -162,10 +168,12 @@ class Mesh(Described):
         overlap: int = 0,
         prefix: str = "",
         partition_seed: int | None = None,
+        periodic: str = "",
     ) -> Mesh:
-        """A meshio.Mesh of straight cells with its names, as `from_file` has them, read on rank 0 only."""
+        """A meshio.Mesh of straight cells with its names, as `from_file` has them, read on rank 0 only; periodic as of
+        `from_cells`."""
         comm = place(comm, prefix, overlap, partition_seed)
-        return cls._finish(create.from_meshio(mesh, comm), comm, prefix, overlap, partition_seed)
+        return cls._finish(create.from_meshio(mesh, comm, periodic), comm, prefix, overlap, partition_seed)
 
     @classmethod
     @stage("mesh")
@@ -215,6 +223,11 @@ class Mesh(Described):
     def num_facets(self) -> int:
         """Number of facets on this rank, shared ones included."""
         return self.topology.num_entities(self.dim - 1)
+
+    @property
+    def cell_corners(self) -> np.ndarray:
+        """Coordinates [cell, vertex, dim] of the vertices of this rank's cells, those of others included."""
+        return self.geometry.nodes[self.geometry.cell_nodes[:, : self.shape.num_vertices]]
 
     @cached_property
     def corners(self) -> np.ndarray:
@@ -360,28 +373,33 @@ class Mesh(Described):
         """Coordinates [vertex, dim]; zeros for a mesh that `_geometry` refuses."""
         start, end = self.dm.getDepthStratum(0)
         section, vector = self.dm.getCoordinateSection(), self.dm.getCoordinatesLocal()
-        refused = self.dm.getCoordinateDim() != self.dim or c_library.has_cell_coordinates(self.dm)
+        refused = self.dm.getCoordinateDim() != self.dim or self._has_only_cell_coordinates()
         if refused or not vector.handle or end <= start:
             return np.zeros((max(0, end - start), self.dim))
         return stratum_values(section, np.asarray(vector.getArray(readonly=True)), start, end, self.dim)
 
+    def _has_only_cell_coordinates(self) -> bool:
+        """Return True if cells have coordinates that those of vertices and the periods do not tell."""
+        return c_library.has_cell_coordinates(self.dm) and not c_library.periods(self.dm).any()
+
     def _geometry(self) -> Geometry:
         section, vector = self.dm.getCoordinateSection(), self.dm.getCoordinatesLocal()
-        embedding, periodic = self.dm.getCoordinateDim(), c_library.has_cell_coordinates(self.dm)
+        embedding, periods = self.dm.getCoordinateDim(), c_library.periods(self.dm)
         with collectively(self.comm):
             if embedding != self.dim:
                 raise MeshError(
                     f"The mesh has cells of dimension {self.dim} in a space of dimension {embedding}; {SURFACE}"
                 )
-            if periodic:
+            if self._has_only_cell_coordinates():
                 raise MeshError(
-                    "The mesh is periodic (its coordinates live on cells); periodic meshes are not accepted."
+                    "The coordinates of the mesh live on cells, and its periods are not known: give periodic= to "
+                    "fe.Mesh.box, from_cells or from_meshio, or set them by DMSetPeriodicity."
                 )
             values = np.asarray(vector.getArray(readonly=True)) if vector.handle else np.empty(0)
             degree = local_degree(self.topology, section)
         degree = max(self.comm.allgather(degree))
         with collectively(self.comm):
-            return Geometry(self.topology, read_blocks(section, values, self.topology, degree))
+            return Geometry(self.topology, read_blocks(section, values, self.topology, degree), periods)
 
     def _order_cells(self) -> None:
         """Number owned cells along a space-filling curve, so that neighbours in space are neighbours in memory, with

@@ -15,7 +15,7 @@ def name_boundary(mesh, name: str, where, inside: bool = False) -> None:
     with collectively(mesh.comm):
         _require_new(mesh, name, 1)
         allowed = np.ones(len(exterior), bool) if truth("Whether facets are inside", inside, MeshError) else exterior
-        corners, facets, found = _corners(mesh), topology.entity[dim - 1], np.zeros(len(exterior), bool)
+        corners, facets, found = mesh.cell_corners, topology.entity[dim - 1], np.zeros(len(exterior), bool)
         for local, vertices in enumerate(mesh.shape.entities[dim - 1]):
             found[facets[:, local]] = _holds(name, where, corners[:, vertices]).all(axis=1)
         points = np.flatnonzero(found & allowed) + topology.stratum[dim - 1][0]
@@ -26,13 +26,8 @@ def name_region(mesh, name: str, where) -> None:
     """See Mesh.name_region."""
     with collectively(mesh.comm):
         _require_new(mesh, name, 0)
-        points = mesh.topology.cells[_holds(name, where, _corners(mesh).mean(axis=1))]
+        points = mesh.topology.cells[_holds(name, where, mesh.cell_corners.mean(axis=1))]
     _add(mesh, name, points, "cell")
-
-
-def _corners(mesh) -> np.ndarray:
-    """Vertices [cell, vertex, dim] of all cells of this rank."""
-    return mesh.geometry.nodes[mesh.geometry.cell_nodes[:, : mesh.shape.num_vertices]]
 
 
 def _require_new(mesh, name: str, height: int) -> None:

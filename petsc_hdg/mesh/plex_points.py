@@ -29,6 +29,7 @@ class PlexPoints:
     cones, orientations: dimension, from that of the mesh to 1 → [point, cone], plex points and how they are turned.
     start: dimension, the same and 0 → its first plex point.   vertices [vertex, dim]: coordinates, None where vertices
     alone do not have them.   named: (label, value, its plex points).   labels: names of all labels.   name: the mesh's.
+    periods [dim]: lengths after which the mesh repeats itself, 0 for directions in which it does not.
     """
 
     shape: Shape
@@ -39,6 +40,7 @@ class PlexPoints:
     named: list[tuple[str, int, np.ndarray]] = field(default_factory=list)
     labels: set[str] = field(default_factory=set)
     name: str = ""
+    periods: np.ndarray | None = None
 
     @classmethod
     def in_order(cls, of: Shape, cones: list, orientations: list, vertices: np.ndarray, **more) -> PlexPoints:
@@ -67,7 +69,8 @@ class PlexPoints:
             (label, int(v), stratum_points(dm, label, v)) for label in sorted(labels) for v in values_of(dm, label)
         ]
         start = {d: first for d, (first, _) in stratum.items()}
-        found = cls(of, cones, orientations, start, _vertices(dm, of.dim, stratum[0]), named, labels, name)
+        vertices, periods = _vertices(dm, of.dim, stratum[0]), c_library.periods(dm)
+        found = cls(of, cones, orientations, start, vertices, named, labels, name, periods)
         return found if found.is_manifold else None
 
     @property
@@ -140,6 +143,7 @@ class PlexPoints:
                 named=[(name, value, number[p][number[p] >= 0]) for name, value, p in self.named],
                 labels=self.labels,
                 name=self.name,
+                periods=self.periods,
             )
             found.append((part, number[shared], np.stack([owner[shared], number_there[shared]], axis=1)))
         return found
@@ -171,6 +175,9 @@ class PlexPoints:
             mark(dm, name, points, value)
         if name := comm.bcast(self.name):
             dm.setName(name)
+        periods = comm.bcast(self.periods)
+        if periods is not None and periods.any():
+            c_library.set_periods(dm, periods)
         return dm
 
 

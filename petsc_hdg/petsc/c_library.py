@@ -205,6 +205,22 @@ def has_cell_coordinates(dm) -> bool:
     return bool(vector.value)
 
 
+def periods(dm) -> np.ndarray:
+    """Lengths [dim] after which a mesh repeats itself, 0 for directions in which it does not."""
+    largest, start, length = (ctypes.POINTER(ctypes.c_double)() for _ in range(3))
+    call("DMGetPeriodicity", _pointer(dm), *map(ctypes.byref, (largest, start, length)))
+    found = [length[d] if length else 0.0 for d in range(dm.getCoordinateDim())]
+    return np.maximum(found, 0.0)
+
+
+def set_periods(dm, lengths: np.ndarray) -> None:
+    """Let a mesh, of which points a period apart are one, repeat itself; its cells get coordinates of their own.
+    Collective."""
+    given = [np.where(lengths > 0, part, -1.0) for part in (lengths / 2 * (1 - 1e-6), 0 * lengths, lengths)]
+    call("DMSetPeriodicity", _pointer(dm), *map(_address, given))
+    dm.localizeCoordinates()
+
+
 def has_discontinuous_nodes(dm) -> bool:
     """Return True if this rank's coordinates are stored cell by cell, as PETSc 3.18 reads second-order simplices."""
     section, (start, end) = dm.getCoordinateSection(), dm.getHeightStratum(0)

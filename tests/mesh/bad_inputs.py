@@ -6,6 +6,7 @@ import numpy as np
 from petsc4py import PETSc
 from shuffled_boxes import MESHES
 
+from petsc_hdg import Physics, Problem
 from petsc_hdg.mesh import Mesh
 
 SQUARE = [[0.0, 0], [1, 0], [0, 1], [1, 1]]
@@ -152,9 +153,22 @@ BAD = {
         "surfaces in space are not accepted",
     ),
     "surface of arrays": (lambda c, f: cells(c, [[0, 1, 2]], CUBE), "points have 3 coordinates .* surfaces in space"),
-    "periodic box": (
-        lambda c, f: with_options(c, dm_plex_box_bd="none,periodic"),
-        "-dm_plex_box_bd none,periodic is not accepted where the mesh is a box; boxes are bounded",
+    "box of another border": (
+        lambda c, f: with_options(c, dm_plex_box_bd="none,ghosted"),
+        "-dm_plex_box_bd none,ghosted is given; give none or periodic for each direction",
+    ),
+    "no axis": (lambda c, f: Mesh.box((4, 4), periodic="z", comm=c), "periodic='z' is given; give names of axes"),
+    "two cells along a period": (
+        lambda c, f: Mesh.box((4, 2), periodic="y", comm=c),
+        "Cell 0 is as long as half of the period; give three cells or more along it",
+    ),
+    "ends that do not match": (
+        lambda c, f: Mesh.from_cells([[0, 1, 2]], [[0, 0], [1, 0], [0, 1]], periodic="x", comm=c),
+        "the 2 and 1 points on the ends of the x axis do not lie opposite to each other",
+    ),
+    "periodic polytopes": (
+        lambda c, f: Problem(Mesh.box((4, 4), periodic="x", comm=c), Physics({"u": 1}, "u"), backend="poly_gpu"),
+        "The mesh is periodic, and polytopes are not; give a bounded one, or another -fe_backend",
     ),
     "another cell of boxes": (lambda c, f: with_options(c, dm_plex_cell="hexahedron"), "-dm_plex_simplex chooses"),
     "points of PETSc's box": (

@@ -10,7 +10,7 @@ from petsc4py import PETSc
 
 from ...codegen import KernelSpec, Launch, signature
 from ...codegen.preamble import CONSTANT_BYTES
-from ...errors import OptionError, collectively
+from ...errors import MeshError, OptionError, collectively
 from ...mesh.order import cells_of, extents
 from ...mesh.polytopal.agglomerate import agglomerate
 from ...mesh.polytopal.fewer_cells import fewer_cells
@@ -165,6 +165,8 @@ class PolytopicDG(Discretization):
 
     def _check_degree(self) -> None:
         check_one_degree(self.physics, "poly_gpu")
+        if self.mesh.geometry.periods.any():
+            raise MeshError("The mesh is periodic, and polytopes are not; give a bounded one, or another -fe_backend.")
         low, high = self.degrees_accepted
         wrong = self.degrees[(self.degrees < low) | (self.degrees > high)]
         if len(wrong):

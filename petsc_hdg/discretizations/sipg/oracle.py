@@ -174,7 +174,9 @@ class PenaltyOracle(CellOracle):
     def _others(self, points: Points, behind: int, facet: int, s: State) -> list[Side]:
         """The sides of the cell behind a facet at its points."""
         theirs = self._points(behind, 1 + facet, s)
-        distance = np.linalg.norm(points.x[:, None] - theirs.x[None], axis=2)
+        apart, periods = points.x[:, None] - theirs.x[None], self.discretization.mesh.geometry.periods
+        apart -= periods * np.rint(apart / np.where(periods > 0, periods, np.inf))
+        distance = np.linalg.norm(apart, axis=2)
         match = distance.argmin(axis=1)
         assert distance.min(axis=1).max() < 1e-8 * np.ptp(self._corners(behind), axis=0).max(), "facets do not match"
         return [theirs.sides[k] for k in match]

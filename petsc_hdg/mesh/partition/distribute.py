@@ -14,7 +14,7 @@ from petsc4py import PETSc
 
 from ...errors import MeshError, collectively
 from ...options import Options, given_truth
-from ...petsc.c_library import has_cell_coordinates, reason, shared_points
+from ...petsc.c_library import has_cell_coordinates, periods, reason, shared_points
 from ..cell_list import MOST_CELLS
 from ..labels import Labels
 from ..plex_points import PlexPoints
@@ -266,7 +266,7 @@ def deal(dm, comm, seed: int | None, scatter: bool):
     start, end = dm.getHeightStratum(0)
     points, name = None, dm.getName()  # which is collective
     dm.getCoordinatesLocal()  # of a refined mesh all ranks make them, once
-    is_periodic = has_cell_coordinates(dm)
+    is_periodic = has_cell_coordinates(dm) and not periods(dm).any()
     with collectively(comm):
         if comm.rank == 0:
             points = PlexPoints.of_plex(dm, name)

@@ -81,10 +81,12 @@ def _facets(mesh, wanted: np.ndarray):
     topology, geometry, dim = mesh.topology, mesh.geometry, mesh.dim
     facets = np.flatnonzero(wanted & (topology.facet_cells[:, 0] >= 0))
     for facet in facets[samples(len(facets), MOST)]:
-        cell, corners = topology.facet_cells[facet, 0], geometry.nodes[topology.entity_vertices[dim - 1][facet]]
+        cell = topology.facet_cells[facet, 0]
+        nodes = geometry.cell_nodes[cell]
+        corners = geometry.nodes[nodes[mesh.shape.entities[dim - 1][topology.entity[dim - 1][cell] == facet][0]]]
         x = corners.mean(axis=0)
         normal = np.linalg.svd(corners - x)[2][-1]
-        normal *= np.sign(normal @ (x - geometry.nodes[geometry.cell_nodes[cell]].mean(axis=0)))
+        normal *= np.sign(normal @ (x - geometry.nodes[nodes].mean(axis=0)))
         yield facet, cell, x, normal
 
 

@@ -131,8 +131,8 @@ class Evaluated:
         fields  derived ones too, as `write` takes them
         gather  all ranks' arrays on the first rank, None on the others; else each rank has those of its own cells
 
-        The nodes are those of the highest degree among the fields. With cg_gpu cells share them, but where there are
-        derived fields, which may jump; else each cell has nodes of its own. Raises OptionError.
+        The nodes are those of the highest degree among the fields. With cg_gpu cells share them, but on periodic meshes
+        and where there are derived fields, which may jump; else each cell has nodes of its own. Raises OptionError.
         """
         return solution_values.grid_of(self, u, t, fields, gather)
 

@@ -66,9 +66,9 @@ def grid_of(problem, u, t: float, fields, gather: bool) -> Grid | None:
 
 def _numbers(problem, state: State, may_jump: bool) -> tuple[np.ndarray, np.ndarray, int]:
     """Numbers [cell, node] of nodes on this rank, those that it owns first, the same among all ranks, and how many it
-    owns. Cells share nodes where all fields are continuous. Collective."""
+    owns. Cells share nodes where all fields are continuous, of meshes that are not periodic. Collective."""
     mesh, comm, element = problem.mesh, problem.comm, state.element
-    is_continuous = problem.discretization.name == "cg_gpu" and not may_jump
+    is_continuous = problem.discretization.name == "cg_gpu" and not (may_jump or mesh.geometry.periods.any())
     if is_continuous and min(field.element.degree for field in state.known.values()) > 0:
         start, end = mesh.dm.getChart()
         space = FieldSpace("nodes", element, 1, 0, 0, 0)
