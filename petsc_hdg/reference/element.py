@@ -104,11 +104,6 @@ class ReferenceElement:
         """Basis functions that belong to each sub-entity: entity_dofs[dimension][sub-entity] is a list."""
         return [[list(on) for on in entities] for entities in self._basix().entity_dofs]
 
-    @cached_property
-    def dofs_per_entity(self) -> tuple[int, ...]:
-        """Number of basis functions on one vertex, edge, …, cell."""
-        return tuple(len(on[0]) for on in self.entity_dofs)
-
     def tabulate(self, points: np.ndarray, derivatives: int = 1) -> np.ndarray:
         """Basis and derivatives [1 + dim, point, basis] at reference points [point, dim].
 
