@@ -9,13 +9,13 @@ from petsc4py import PETSc
 
 from ..codegen import KernelSpec
 from ..codegen.preamble import CONSTANT_BYTES, REAL_BYTES, place_tables
-from ..errors import OptionError, PhysicsError
+from ..errors import MeshError, OptionError, PhysicsError
 from ..mesh.quality import check_conforming
 from ..options import Options
 from ..petsc.c_library import set_section
 from ..petsc.lifetimes import Alive
 from ..physics.dependence import Dependence
-from ..reference import ReferenceElement, cell_quadrature, inside, tabulate
+from ..reference import CELLS, ReferenceElement, cell_quadrature, inside, tabulate
 from ..threads import CHUNK, in_threads
 from ..value_checks import plural
 from .streamlines import upwinded
@@ -57,6 +57,8 @@ class Discretization:
     has_penalties = False  # whether facets are penalized
     follows_symmetry = True  # whether the default Krylov method depends on the symmetry of the matrix
     essential_auxiliary_components = 0  # of auxiliary fields that strong conditions read
+    shapes: tuple[str, ...] = CELLS  # of the cells that it takes
+    mixes = False  # whether it takes cells of several shapes in a mesh
     in_time = False  # whether cells keep their interior between steps
     stabilizes_by_expression = False  # whether facets are stabilized by what the user wrote
 
@@ -68,6 +70,21 @@ class Discretization:
         self.stride = padded(mesh.num_cells)
         self._check_degree()
         check_kernel(self)
+
+    @classmethod
+    def on(cls, mesh, physics, options, limits) -> Discretization:
+        """The discretization of a mesh that `on_mesh` gives."""
+        return cls(mesh, physics, options, limits)
+
+    @property
+    def parts(self) -> tuple:
+        """Discretizations of the cells of each shape, which share the numbering; itself where there is one."""
+        return (self,)
+
+    @property
+    def spaces_of_parts(self) -> list[tuple]:
+        """Pairs of a part and one of its spaces."""
+        return [(part, space) for part in self.parts for space in part.spaces]
 
     def __repr__(self) -> str:
         cells = plural(self.mesh.num_cells_all, f"{self.mesh.cell} cell")
@@ -88,6 +105,11 @@ class Discretization:
         nothing here asks for it. Collective."""
         set_section(self._clone, self._create_section(self._clone))
         return self._clone
+
+    @property
+    def has_section(self) -> bool:
+        """True if PETSc's sections, which take points by their dimension, can tell the unknowns."""
+        return len(self.mesh.kinds) == self.dim + 1
 
     @property
     def title(self) -> str:
@@ -111,9 +133,24 @@ class Discretization:
 
     @classmethod
     def on_mesh(cls, mesh, options):
-        """The mesh as the scheme takes it. Collective. Raises MeshError for hanging nodes, which look like boundary."""
+        """The mesh as the scheme takes it. Collective. Raises MeshError for shapes of cells that the scheme does not
+        take, and for hanging nodes, which look like boundary."""
+        cls.require_shapes(mesh)
         check_conforming(mesh)
         return mesh
+
+    @classmethod
+    def require_shapes(cls, mesh) -> None:
+        """Raise MeshError, on all ranks, for shapes of cells that the scheme does not take."""
+        names = [part.cell for part in mesh.parts]
+        if not set(names) <= set(cls.shapes) or (len(names) > 1 and not cls.mixes):
+            scheme, remedy = cls.name, "-fe_backend cg_gpu, which takes any"
+            if scheme == "cg_gpu":
+                scheme, remedy = "cg_gpu with -cg_condense", "cg_gpu without it, which takes any"
+            raise MeshError(
+                f"The mesh has cells of shape {', '.join(names)}; {scheme} takes meshes of one shape, "
+                f"{', '.join(cls.shapes)}; give {remedy}, or such a mesh."
+            )
 
     @classmethod
     def prepared(cls, physics, options, dim: int):

@@ -7,6 +7,7 @@ import numpy as np
 
 from ..errors import MeshError
 from ..mesh.canonical import CanonicalCells, GlobalOrder, mixed, summed
+from ..reference import CELLS
 from .dofmap import FieldSpace
 
 NOBODY = np.iinfo(np.int64).max
@@ -23,6 +24,11 @@ class CanonicalUnknowns:
 
     def __init__(self, discretization):
         self.disc, comm = discretization, discretization.mesh.comm
+        if discretization.mesh.cell not in CELLS:
+            raise MeshError(
+                f"A checkpoint of a mesh of {discretization.mesh.cell} cells was asked for; they take meshes of one "
+                f"shape, {', '.join(CELLS)}: keep the vector by PETSc's viewers for runs on as many ranks."
+            )
         self.cells = CanonicalCells(discretization.mesh)
         poly = discretization.is_polytopic
         keys, bound, extra = _polytopic(self.disc, self.cells) if poly else _nodal(self.disc, self.cells)

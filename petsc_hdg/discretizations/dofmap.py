@@ -5,7 +5,7 @@ Auxiliary fields are rows of data per cell: one row where constant in the cell, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import basix
@@ -13,7 +13,7 @@ import numpy as np
 from petsc4py import PETSc
 
 from ..errors import PhysicsError
-from ..reference import ReferenceElement
+from ..reference import ReferenceElement, cell_dim, entity_shapes
 from ..threads import in_threads, taken
 from ..value_checks import shown
 
@@ -84,13 +84,19 @@ class DofMap:
 
 
 def build_dofmap(mesh, spaces, constrained: np.ndarray) -> DofMap:
-    """Number the degrees of freedom of `spaces` on `mesh` as the global section of `create_section` does. Collective.
+    """The numbering of `build_dofmaps` on a mesh of one shape. Collective."""
+    return build_dofmaps(mesh, (spaces,), constrained)[0]
 
+
+def build_dofmaps(mesh, spaces_of_parts, constrained: np.ndarray) -> list[DofMap]:
+    """Number the degrees of freedom of spaces on `mesh` as the global section of `create_section` does: a DofMap for
+    each of its parts, which have all but `cell_dofs` in common. Collective.
+
+    spaces_of_parts: of each part of the mesh its spaces, of the same fields and degrees.
     constrained [point, component] bool: which components are essential at which plex point, the same on all ranks.
     """
-    offsets, field_offsets, points, counts = point_offsets(mesh, spaces)
-    free = _free(mesh, spaces, constrained, offsets, field_offsets, int(counts.sum()))
-    cell_dofs = _cell_dofs(mesh, spaces, offsets, field_offsets)
+    nodes, offsets, field_offsets, points, counts = point_offsets(mesh, spaces_of_parts)
+    free = _free(mesh, spaces_of_parts[0], constrained, nodes, offsets, field_offsets, int(counts.sum()))
     if mesh.comm.size == 1:
         owned, ghosts, ghost_rank, ghost_index = free, *(np.zeros(0, np.int64),) * 3
     else:
@@ -100,27 +106,36 @@ def build_dofmap(mesh, spaces, constrained: np.ndarray) -> DofMap:
     compact -= 1
     compact[~owned] = -1
     compact[ghosts] = num_owned + np.arange(len(ghosts), dtype=np.int32)
-    return _completed(mesh, cell_dofs, compact, ghost_rank, ghost_index, num_owned)
+    whole = _completed(mesh, compact, ghost_rank, ghost_index, num_owned)
+    parts = zip(mesh.parts, spaces_of_parts, strict=True)
+    return [replace(whole, cell_dofs=_cell_dofs(mesh, part, own, offsets, field_offsets)) for part, own in parts]
 
 
-def _dofs_per_dimension(space: FieldSpace) -> list[int]:
-    return [n * space.components for n in space.element.dofs_per_entity]
+def _nodes_of_kinds(mesh, spaces_of_parts) -> np.ndarray:
+    """Nodes [field, kind] of each field on a point of each of the kinds of `mesh.kinds`."""
+    nodes = np.zeros((len(spaces_of_parts[0]), len(mesh.kinds)), np.int32)
+    for part, spaces in zip(mesh.parts, spaces_of_parts, strict=True):
+        for shapes, *of_fields in zip(entity_shapes(part.cell), *(s.element.entity_dofs for s in spaces), strict=True):
+            for number, shape in enumerate(shapes):
+                nodes[:, mesh.kinds.index(shape)] = [len(entities[number]) for entities in of_fields]
+    return nodes
 
 
-def _order(mesh, spaces) -> np.ndarray:
-    """Plex points [point] in the order in which their degrees of freedom are stored."""
-    per_dimension = np.sum([_dofs_per_dimension(space) for space in spaces], axis=0)
-    return mesh.point_order(tuple(np.flatnonzero(per_dimension).tolist()))
+def _order(mesh, nodes: np.ndarray) -> np.ndarray:
+    """Plex points [point] in the order in which their degrees of freedom are stored; nodes [field, kind]."""
+    dimensions = {cell_dim(kind) for kind, count in zip(mesh.kinds, nodes.sum(axis=0), strict=True) if count}
+    return mesh.point_order(tuple(sorted(dimensions)))
 
 
 def create_section(mesh, spaces, constrained, dm) -> PETSc.Section:
     """The section of the numbering of `build_dofmap`, for a clone of the mesh's DM. Collective."""
     dm.setNumFields(len(spaces))
-    counts = [n for s in spaces for n in _dofs_per_dimension(s)]
+    nodes = _nodes_of_kinds(mesh, (spaces,))
+    counts = (nodes * [[s.components] for s in spaces]).ravel().tolist()
     fields, components, points = [], [], []
     for k, space in enumerate(spaces):
         mask = constrained[:, space.first_component : space.first_component + space.components]
-        mask = mask & (np.array(_dofs_per_dimension(space), dtype=np.int32)[_point_dimensions(mesh)] > 0)[:, None]
+        mask = mask & (nodes[k, mesh.point_kinds] > 0)[:, None]
         touched = np.flatnonzero(mask.any(axis=1))
         patterns, which = np.unique(mask[touched], axis=0, return_inverse=True)
         for row, pattern in enumerate(patterns):
@@ -128,7 +143,7 @@ def create_section(mesh, spaces, constrained, dm) -> PETSc.Section:
             components.append(PETSc.IS().createGeneral(np.flatnonzero(pattern).astype(np.int32), comm=PETSc.COMM_SELF))
             there = touched[which.ravel() == row].astype(np.int32)
             points.append(PETSc.IS().createGeneral(there, comm=PETSc.COMM_SELF))
-    storage = PETSc.IS().createGeneral(_order(mesh, spaces), comm=PETSc.COMM_SELF)
+    storage = PETSc.IS().createGeneral(_order(mesh, nodes), comm=PETSc.COMM_SELF)
     section = dm.createSection(
         [s.components for s in spaces], counts, fields or None, components or None, points or None, storage
     )
@@ -137,53 +152,47 @@ def create_section(mesh, spaces, constrained, dm) -> PETSc.Section:
     return section
 
 
-def _point_dimensions(mesh) -> np.ndarray:
-    """Dimension [point] of each plex point of the chart."""
-    start, end = mesh.dm.getChart()
-    dimension = np.zeros(end - start, dtype=np.int8)
-    for d in range(mesh.dim + 1):
-        first, last = mesh.topology.stratum[d]
-        dimension[first:last] = d
-    return dimension
-
-
-def point_offsets(mesh, spaces):
-    """First local dof of each point of the chart, what each field adds to it [field, dimension]; the points that have
-    any in their order, and their numbers of dofs. PETSc lays the fields of a point in turn.
+def point_offsets(mesh, spaces_of_parts):
+    """Nodes [field, kind]; first local dof of each point of the chart, what each field adds to it [field, kind]; the
+    points that have any in their order, and their numbers of dofs. PETSc lays the fields of a point in turn.
     """
-    per_field = np.array([_dofs_per_dimension(s) for s in spaces], dtype=np.int32)
-    counts = per_field.sum(axis=0, dtype=np.int32)[_point_dimensions(mesh)]
-    order = _order(mesh, spaces)[: np.count_nonzero(counts)]  # of the points that have any
+    nodes = _nodes_of_kinds(mesh, spaces_of_parts)
+    per_field = nodes * np.array([[s.components] for s in spaces_of_parts[0]], np.int32)
+    counts = per_field.sum(axis=0, dtype=np.int32)[mesh.point_kinds]
+    order = _order(mesh, nodes)
+    order = order[counts[order] > 0]
     counts = counts[order]
     offsets = np.zeros(mesh.dm.getChart()[1], dtype=np.int32)
     offsets[order] = np.cumsum(counts, dtype=np.int32) - counts
-    return offsets, np.cumsum(per_field, axis=0, dtype=np.int32) - per_field, order, counts
+    return nodes, offsets, np.cumsum(per_field, axis=0, dtype=np.int32) - per_field, order, counts
 
 
-def _cell_dofs(mesh, spaces, offsets, field_offsets) -> np.ndarray:
-    """Local dof numbers [cell, dof] int32 of all fields."""
-    found = np.empty((mesh.num_cells, sum(s.num_dofs for s in spaces)), np.int32)
+def _cell_dofs(mesh, part, spaces, offsets, field_offsets) -> np.ndarray:
+    """Local dof numbers [cell, dof] int32 of all fields in the cells of a part of a mesh."""
+    found = np.empty((part.num_cells, sum(s.num_dofs for s in spaces)), np.int32)
 
     def fill(begin: int) -> None:
-        cells = slice(begin, min(begin + CHUNK, mesh.num_cells))
+        cells = slice(begin, min(begin + CHUNK, part.num_cells))
         for space, field_offset in zip(spaces, field_offsets, strict=True):
             out = found[cells, space.first_dof : space.first_dof + space.num_dofs]
-            _fill_field(mesh, space, cells, offsets, field_offset, out)
+            _fill_field(part, space, cells, offsets, dict(zip(mesh.kinds, field_offset, strict=True)), out)
 
-    in_threads(fill, range(0, mesh.num_cells, CHUNK))
+    in_threads(fill, range(0, part.num_cells, CHUNK))
     return found
 
 
-def _fill_field(mesh, space, cells: slice, offsets, field_offset, out) -> None:
-    """Local dof numbers [cell, basis * component] of one field in some cells."""
+def _fill_field(mesh, space, cells: slice, offsets, field_offset: dict[str, int], out) -> None:
+    """Local dof numbers [cell, basis * component] of one field in some cells; field_offset: by shape of a point."""
+    shapes = entity_shapes(mesh.cell)
     for dimension, entities in enumerate(space.element.entity_dofs):
-        per_entity = len(entities[0])
-        if per_entity == 0:
+        if not any(entities):
             continue
         points = entity_points(mesh, dimension, cells)
         for number, basis in enumerate(entities):
-            order = _node_order(mesh, dimension, number, per_entity, cells)
-            start = offsets[points[:, number]] + field_offset[dimension]
+            if not basis:
+                continue
+            order = _node_order(mesh, dimension, number, len(basis), cells)
+            start = offsets[points[:, number]] + field_offset[shapes[dimension][number]]
             nodes = start[:, None] + order * space.components
             for c in range(space.components):
                 out[:, np.asarray(basis) * space.components + c] = nodes + c
@@ -208,7 +217,7 @@ def _node_order(mesh, dimension, number, count, cells: slice) -> np.ndarray:
     ids = mesh.topology.vertex_rank[mesh.topology.cell_vertices[cells][:, corners]]
     if dimension == 1:
         return np.where((ids[:, 0] > ids[:, 1])[:, None], identity[:, ::-1], identity)
-    if len(corners) == 3:
+    if len(corners) == 3:  # of prisms and pyramids it has one node
         return identity  # vertices of simplices ascend in the order of all, so faces agree as they are
     return _quadrilateral_order(ids, round(count**0.5))
 
@@ -225,16 +234,15 @@ def _quadrilateral_order(ids, side) -> np.ndarray:
     return np.where(first[:, None], u + side * v, v + side * u)
 
 
-def _free(mesh, spaces, constrained, offsets, field_offsets, num_local) -> np.ndarray:
-    """Local dofs [dof] bool that are not constrained."""
+def _free(mesh, spaces, constrained, nodes, offsets, field_offsets, num_local) -> np.ndarray:
+    """Local dofs [dof] bool that are not constrained; nodes [field, kind]."""
     free = np.ones(num_local, bool)
-    dimension = _point_dimensions(mesh)
-    for space, field_offset in zip(spaces, field_offsets, strict=True):
-        nodes = np.array(space.element.dofs_per_entity)
+    for space, of_kinds, field_offset in zip(spaces, nodes, field_offsets, strict=True):
         for c in range(space.components):
             points = np.flatnonzero(constrained[:, space.first_component + c])
-            of_point = nodes[dimension[points]]
-            first = offsets[points] + field_offset[dimension[points]] + c
+            kinds = mesh.point_kinds[points]
+            of_point = of_kinds[kinds]
+            first = offsets[points] + field_offset[kinds] + c
             place = np.arange(of_point.sum()) - np.repeat(np.cumsum(of_point) - of_point, of_point)
             free[np.repeat(first, of_point) + place * space.components] = False
     return free
@@ -259,8 +267,8 @@ def _ownership(mesh, free, offsets, points, counts):
     return owned, ghosts[order], rank[point][order], index[order]
 
 
-def _completed(mesh, cell_dofs, compact, ghost_rank, ghost_index, num_owned) -> DofMap:
-    """The numbering from `compact`, where constrained degrees of freedom have -1. Collective."""
+def _completed(mesh, compact, ghost_rank, ghost_index, num_owned) -> DofMap:
+    """The numbering from `compact`, where constrained degrees of freedom have -1, without cells. Collective."""
     constrained = np.flatnonzero(compact < 0)
     compact[constrained] = num_owned + len(ghost_rank) + np.arange(len(constrained), dtype=np.int32)
     starts = np.cumsum([0] + mesh.comm.allgather(num_owned), dtype=PETSc.IntType)
@@ -273,7 +281,7 @@ def _completed(mesh, cell_dofs, compact, ghost_rank, ghost_index, num_owned) -> 
         ]
     ).astype(PETSc.IntType, copy=False)
     return DofMap(
-        cell_dofs=cell_dofs,
+        cell_dofs=np.zeros((0, 0), np.int32),
         compact=compact,
         num_owned=num_owned,
         num_ghosts=len(ghost_rank),

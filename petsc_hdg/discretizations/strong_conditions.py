@@ -8,7 +8,7 @@ import numpy as np
 from mpi4py import MPI
 
 from ..codegen import KernelSpec
-from ..errors import PhysicsError
+from ..errors import MeshError, PhysicsError
 from .dofmap import build_dofmap, create_section, dof_nodes, entity_points, point_offsets
 
 
@@ -64,6 +64,11 @@ class StrongConditions:
         return build_dofmap(self.mesh, self.spaces, self.constrained_components[0])
 
     def _create_section(self, dm):
+        if not self.has_section:
+            raise MeshError(
+                f"The DM of a problem with {self.mesh.cell} cells was asked for, and PETSc's sections take cells whose "
+                "facets have one shape; work with the vectors and index sets of the problem."
+            )
         return create_section(self.mesh, self.spaces, self.constrained_components[0], dm)
 
     @cached_property
@@ -85,21 +90,22 @@ class StrongConditions:
         condition, component = np.full(count, -1, dtype=np.int32), np.zeros(count, dtype=np.int32)
         x = np.zeros((count, self.dim))
         first = self.dofmap.num_owned + self.dofmap.num_ghosts
-        compact = self.dofmap.cell_numbers
-        touched = np.flatnonzero(compact.ravel() >= first) // compact.shape[1]
-        touched = touched[np.append(True, touched[1:] != touched[:-1])[: len(touched)]]  # they ascend
         on_point = self.constrained_components[1]
-        for space in self.spaces:
-            nodes = dof_nodes(self.mesh, space, touched)
-            for c in range(space.components):
-                mine = slice(space.first_dof + c, space.first_dof + space.num_dofs, space.components)
-                numbers = compact[touched, mine] - first
-                for basis, points in self.basis_points(space, touched):
-                    inside = numbers[:, basis] >= 0
-                    at = numbers[inside, basis]
-                    condition[at] = on_point[points[inside], space.first_component + c]
-                    component[at] = space.first_component + c
-                    x[at] = nodes[inside, basis]
+        for part in self.parts:
+            compact = part.dofmap.cell_numbers
+            touched = np.flatnonzero(compact.ravel() >= first) // compact.shape[1]
+            touched = touched[np.append(True, touched[1:] != touched[:-1])[: len(touched)]]  # they ascend
+            for space in part.spaces:
+                nodes = dof_nodes(part.mesh, space, touched)
+                for c in range(space.components):
+                    mine = slice(space.first_dof + c, space.first_dof + space.num_dofs, space.components)
+                    numbers = compact[touched, mine] - first
+                    for basis, points in part.basis_points(space, touched):
+                        inside = numbers[:, basis] >= 0
+                        at = numbers[inside, basis]
+                        condition[at] = on_point[points[inside], space.first_component + c]
+                        component[at] = space.first_component + c
+                        x[at] = nodes[inside, basis]
         return condition, component, x
 
     @property
@@ -118,21 +124,22 @@ class StrongConditions:
             "NA": self.essential_auxiliary_components,
         }
 
-    def essential_auxiliary(self, rows: np.ndarray) -> np.ndarray:
-        """Auxiliary values [constrained value, component] from rows [row, stride]: the mean of the cells around each
-        node. Collective."""
+    def essential_auxiliary(self, rows_of_parts: list[np.ndarray]) -> np.ndarray:
+        """Auxiliary values [constrained value, component] from rows [row, stride] of each part: the mean of the cells
+        around each node. Collective."""
         dofmap, count = self.dofmap, self.dofmap.num_constrained
         sums, on_point = np.zeros((count, 1 + self.physics.num_auxiliary)), np.zeros(count, np.int64)
-        numbers = dofmap.cell_numbers - (dofmap.num_owned + dofmap.num_ghosts)
-        touched = np.flatnonzero((numbers >= 0).any(axis=1))
-        for space in self.spaces:
-            values = self.auxiliary.at(space.element.nodes, rows, touched)[:, :, : self.physics.num_auxiliary]
-            for basis, points in self.basis_points(space, touched):
-                for component in range(space.components):
-                    at = numbers[touched, space.first_dof + basis * space.components + component]
-                    inside = at >= 0
-                    np.add.at(sums, at[inside], np.insert(values[inside, basis], 0, 1.0, axis=1))
-                    on_point[at[inside]] = points[inside]
+        for part, rows in zip(self.parts, rows_of_parts, strict=True):
+            numbers = part.dofmap.cell_numbers - (dofmap.num_owned + dofmap.num_ghosts)
+            touched = np.flatnonzero((numbers >= 0).any(axis=1))
+            for space in part.spaces:
+                values = part.auxiliary.at(space.element.nodes, rows, touched)[:, :, : self.physics.num_auxiliary]
+                for basis, points in part.basis_points(space, touched):
+                    for component in range(space.components):
+                        at = numbers[touched, space.first_dof + basis * space.components + component]
+                        inside = at >= 0
+                        np.add.at(sums, at[inside], np.insert(values[inside, basis], 0, 1.0, axis=1))
+                        on_point[at[inside]] = points[inside]
         sums = self._over_ranks(sums, on_point)
         return sums[:, 1:] / sums[:, :1]
 
@@ -142,7 +149,7 @@ class StrongConditions:
         if not exchange.active:
             return sums
         known, which = np.unique(points, return_inverse=True)
-        offsets = point_offsets(self.mesh, self.spaces)[0][known].astype(np.int64)
+        offsets = point_offsets(self.mesh, [part.spaces for part in self.parts])[1][known].astype(np.int64)
         places = self.dofmap.constrained - offsets[which] if len(known) else points
         found, (start, end) = sums.copy(), exchange.chart
         for place in range(self.mesh.comm.allreduce(int(places.max(initial=-1)), MPI.MAX) + 1):
@@ -156,7 +163,7 @@ class StrongConditions:
     def basis_points(self, space, cells):
         """(basis function, plex point [cell] it belongs to) of a field."""
         for dimension, entities in enumerate(space.element.entity_dofs):
-            if entities[0]:
+            if any(entities):
                 points = entity_points(self.mesh, dimension)[cells]
                 for number, on_entity in enumerate(entities):
                     for basis in on_entity:

@@ -27,6 +27,8 @@ PLEX_ORDER = {
     "quadrilateral": (0, 1, 3, 2),
     "tetrahedron": (1, 0, 2, 3),
     "hexahedron": (0, 2, 3, 1, 4, 5, 7, 6),
+    "prism": (0, 2, 1, 3, 4, 5),
+    "pyramid": (0, 2, 3, 1, 4),
 }
 # Vertices of a cell's sides in PETSc's order, as they go around them: cells of space by their number of vertices.
 _FACES = {
@@ -101,6 +103,19 @@ class CellList:
 
     def checked(self) -> CellList:
         """This list with int32 cells and without unused points. Raises MeshError."""
+        cells, points = self.checked_cells()
+        used = np.zeros(len(points), bool)
+        used[cells.ravel()] = True
+        number = np.cumsum(used, dtype=np.int64) - 1
+        boundaries = {name: number[facets] for name, facets in self._boundaries(used).items()}
+        regions = {
+            name: whole_numbers(f"Cell region '{name}'", given, below=len(cells))
+            for name, given in named("cell regions", self.regions).items()
+        }
+        return CellList(self.cell, number[cells].astype(PETSc.IntType), points[used], boundaries, regions)
+
+    def checked_cells(self) -> tuple[np.ndarray, np.ndarray]:
+        """Its cells and points as arrays of numbers that belong together. Raises MeshError."""
         nv, dim = shape(self.cell).num_vertices, shape(self.cell).dim
         cells, points = array("Cells", self.cells, MeshError), reals("The array of points", self.points, MeshError)
         if cells.ndim != 2 or cells.shape[1] != nv:
@@ -119,15 +134,7 @@ class CellList:
             raise MeshError("The mesh has no cells.")
         _refuse(~np.isfinite(points).all(axis=1), "Point {} has coordinates that are not finite numbers.")
         _refuse((np.diff(np.sort(cells, axis=1), axis=1) == 0).any(axis=1), "Cell {} names the same point twice.")
-        used = np.zeros(len(points), bool)
-        used[cells.ravel()] = True
-        number = np.cumsum(used, dtype=np.int64) - 1
-        boundaries = {name: number[facets] for name, facets in self._boundaries(used).items()}
-        regions = {
-            name: whole_numbers(f"Cell region '{name}'", given, below=len(cells))
-            for name, given in named("cell regions", self.regions).items()
-        }
-        return CellList(self.cell, number[cells].astype(PETSc.IntType), points[used], boundaries, regions)
+        return cells, points
 
     def _boundaries(self, used: np.ndarray) -> dict[str, np.ndarray]:
         """Facets [facet, vertex] of each boundary, all of points that cells have [point]. Raises MeshError."""
@@ -164,13 +171,13 @@ def name_parts(points: PlexPoints, facets: np.ndarray, listed: CellList) -> None
         named = np.zeros(len(listed.points), bool)
         named[wanted] = True
         near = np.flatnonzero(np.logical_and.reduce([named[column] for column in facets.T]))
-        found = near[_find(np.sort(facets[near], axis=1), np.sort(wanted, axis=1), name)]
+        found = near[facet_numbers(np.sort(facets[near], axis=1), np.sort(wanted, axis=1), name)]
         points.mark(name, points.start[points.shape.dim - 1] + found)
     for name, cells in listed.regions.items():
         points.mark(name, cells)
 
 
-def _find(table: np.ndarray, rows: np.ndarray, name: str) -> np.ndarray:
+def facet_numbers(table: np.ndarray, rows: np.ndarray, name: str) -> np.ndarray:
     """Row numbers in `table` of each of `rows`. Raises MeshError."""
     both = np.concatenate([table, rows])
     order = np.lexsort(both.T[::-1])

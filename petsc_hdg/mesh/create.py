@@ -8,6 +8,8 @@ exist (-dm_refine, -dm_distribute, -dm_plex_scale, -dm_plex_check_…) are PETSc
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from petsc4py import PETSc
 
@@ -17,11 +19,12 @@ from ..value_checks import array, plural, reals, shown, truth
 from ..value_checks import path as given_path
 from .cell_list import MOST_CELLS, CellList, box_cell, box_cells, name_parts, points_of, side_facets
 from .files import gmsh, meshio_file
+from .mixed_list import MixedList, plex_of
 from .partition.distribute import prepare as prepare
 from .plex_points import PlexPoints
-from .shapes import CELLS, SURFACE
+from .shapes import CELLS, SHAPES, SURFACE, shape
 
-_BY_SIZE = {(2, 3): "triangle", (2, 4): "quadrilateral", (3, 4): "tetrahedron", (3, 8): "hexahedron"}
+_BY_SIZE = {(shape(name).dim, shape(name).num_vertices): name for name in SHAPES}
 BOX = tuple(f"dm_plex_{name}" for name in "dim simplex box_faces box_lower box_upper box_bd".split())
 SERVED = ("dm_plex_filename", "dm_plex_shape", "dm_plex_name", "dm_plex_orient", "dm_plex_interpolate", *BOX)
 # Each makes a mesh that is neither a box nor that of a file.
@@ -123,7 +126,9 @@ def from_cells(cells, points, boundaries, regions, cell, comm, periodic: str = "
     """A mesh from the arrays of rank 0."""
     listed = None
     with collectively(comm):
-        if comm.rank == 0:
+        if comm.rank == 0 and isinstance(cells, Mapping):
+            listed = MixedList(dict(cells), points, boundaries, regions).checked().joined(periodic)
+        elif comm.rank == 0:
             if cell is None:
                 shapes = (array(what, given, MeshError).shape for what, given in (("Points", points), ("Cells", cells)))
                 key = tuple((0, *found)[-1] for found in shapes)
@@ -133,17 +138,23 @@ def from_cells(cells, points, boundaries, regions, cell, comm, periodic: str = "
                 if cell is None:
                     raise MeshError(
                         f"Cells of {plural(key[1], 'point')} in {plural(key[0], 'dimension')} were given; "
-                        f"accepted are {', '.join(CELLS)}."
+                        f"accepted are {', '.join(SHAPES)}."
                     )
-            if not isinstance(cell, str) or cell not in CELLS:
-                raise MeshError(f"Cells of shape {shown(cell)} were asked for; accepted shapes are {', '.join(CELLS)}.")
-            listed = CellList(cell, cells, points, boundaries, regions).checked().joined(periodic)
+            if not isinstance(cell, str) or cell not in SHAPES:
+                raise MeshError(
+                    f"Cells of shape {shown(cell)} were asked for; accepted shapes are {', '.join(SHAPES)}."
+                )
+            more = points, boundaries, regions
+            listed = (CellList(cell, cells, *more) if cell in CELLS else MixedList({cell: cells}, *more)).checked()
+            listed = listed.joined(periodic)
     return from_list(listed, comm)
 
 
-def from_list(listed: CellList | None, comm):
+def from_list(listed: CellList | MixedList | None, comm):
     """A mesh from a checked list that rank 0 has."""
-    cell = comm.bcast(listed.cell if listed else None)
+    cell = comm.bcast(getattr(listed, "cell", None))
+    if cell is None:
+        return plex_of(listed, comm)
     points, facets = points_of(listed, cell)
     with collectively(comm):
         if listed is not None:
@@ -160,7 +171,13 @@ def from_file(path, comm):
                 f"Mesh file {path} does not exist{' as a file' if path.exists() else ''}; give the path of a mesh file."
             )
     if path.suffix.lower() == ".msh":
-        return gmsh.read(path, comm)
+        try:
+            return gmsh.read(path, comm)
+        except gmsh.UnreadableError as error:
+            try:
+                return from_read(lambda: meshio_file.read(path), comm)
+            except MeshError:
+                raise error from None
     return from_read(lambda: meshio_file.read(path), comm)
 
 

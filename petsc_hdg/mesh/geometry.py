@@ -5,10 +5,13 @@ Places are located in the cells of a rank: a grid of boxes names candidates, New
 
 from __future__ import annotations
 
+from copy import copy
+
 import numpy as np
 
 from ..errors import MeshError
 from ..reference import ReferenceElement
+from .shapes import CELLS
 from .topology import Topology
 
 INSIDE = 1e-8  # by how much reference coordinates may lie outside: a place on a facet is in the cells on both sides
@@ -58,6 +61,23 @@ class Geometry:
             raise MeshError("A cell is as long as half of the period of the mesh; give three cells or more along it.")
         self.cell_nodes[across] = len(self.nodes) + np.arange(moved[..., 0].size).reshape(moved.shape[:2])
         self.nodes = np.concatenate([self.nodes, moved.reshape(-1, self.nodes.shape[1])])
+
+    @classmethod
+    def joined(cls, topology: Topology, parts: list[Geometry]) -> Geometry:
+        """Geometry of all cells of a topology with several parts, from the geometries of these, which share nodes.
+        Cells with fewer nodes have the last one again."""
+        whole = copy(parts[0])
+        whole.is_affine, whole.cell_nodes = False, topology.joined([part.cell_nodes for part in parts])
+        return whole
+
+
+def require_straight(shapes, degree: int) -> None:
+    """Raise MeshError for second-order cells of several shapes, or of one that is not accepted so."""
+    if degree > 1 and not (len(shapes) == 1 and shapes[0].name in CELLS):
+        raise MeshError(
+            f"The mesh has second-order cells of shape {', '.join(shape.name for shape in shapes)}; they are accepted "
+            f"in meshes of one shape, {', '.join(CELLS)}: write the mesh with straight cells (Gmsh: -order 1)."
+        )
 
 
 def cell_metrics(mesh) -> np.ndarray:
@@ -216,4 +236,8 @@ class Locator:
         """Depth of reference coordinates [pair, dim] inside of the reference cell [pair]; negative outside."""
         if self.element.cell in ("triangle", "tetrahedron"):
             return np.minimum(at.min(axis=1, initial=np.inf), 1 - at.sum(axis=1))
+        if self.element.cell == "prism":
+            return np.minimum(at.min(axis=1, initial=np.inf), 1 - np.maximum(at[:, 0] + at[:, 1], at[:, 2]))
+        if self.element.cell == "pyramid":
+            return np.minimum(at.min(axis=1, initial=np.inf), 1 - at[:, 2] - at[:, :2].max(axis=1, initial=-np.inf))
         return np.minimum(at, 1 - at).min(axis=1, initial=np.inf)

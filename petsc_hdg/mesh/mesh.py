@@ -15,23 +15,25 @@ from .. import log
 from ..errors import MeshError, collectively, warn_user
 from ..petsc import c_library
 from ..petsc.lifetimes import Alive
+from ..reference import entity_shapes, is_tensor
 from ..representation import Described
 from ..stages import stage
 from ..threads import taken
 from ..value_checks import Comm, FilePath, plural
 from . import create, naming, quality
-from .geometry import Geometry, local_degree, read_blocks, stratum_values
+from .geometry import Geometry, local_degree, read_blocks, require_straight, stratum_values
 from .labels import EXTERIOR, Labels, require_exterior, require_one_side
 from .mesh_checks import interpolated, kind, place, require_dm
-from .order import BY_FACET, INNER, by_class, cell_classes, ends, means, morton_keys, plex_order
+from .mesh_part import Cells, MeshPart
+from .order import by_class, cell_classes, ends, means, morton_keys, plex_order
 from .plex_points import PointExchange
 from .polytopes import Polytopes
-from .shapes import SURFACE, shape
+from .shapes import SURFACE, Shape, shape
 from .topology import Topology, global_vertices, places
 
 
-class Mesh(Described):
-    """A mesh of one cell shape, distributed over the ranks of `comm`. Making one is collective.
+class Mesh(Described, Cells):
+    """A mesh of cells of one shape or several, distributed over the ranks of `comm`. Making one is collective.
 
     num_cells      cells of this rank
     num_vertices   vertices of this rank
@@ -40,9 +42,12 @@ class Mesh(Described):
     dm             DMPlex (interpolated)
     comm           mpi4py communicator
     dim            2 or 3
-    cell           "triangle", "quadrilateral", "tetrahedron" or "hexahedron"
+    cell           "triangle", "quadrilateral", "tetrahedron", "hexahedron", "prism" or "pyramid", joined by " and "
+                   where there are several shapes, such as "triangle and quadrilateral"
+    parts          the cells of each shape, in this order, as meshes of one shape have theirs; the mesh itself of one.
+                   `parts[0].cells` are their numbers among this rank's cells
     topology       connectivity as arrays; cells count from 0 on each rank, owned ones first, along a space-filling
-                   curve, and `topology.cells` has their plex points
+                   curve, those of several shapes part by part, and `topology.cells` has their plex points
     geometry       coordinates as arrays: `geometry.nodes` [node, dim], `geometry.cell_nodes` [cell, node of the cell]
     polytopes      agglomerates of the cells (see petsc_hdg.agglomerate), or None: each cell for itself
 
@@ -52,7 +57,7 @@ class Mesh(Described):
     PUBLIC = tuple(
         "boundaries boundary_facets box cell cell_mask cell_regions comm destroy dim dm from_cells from_file "
         "from_meshio from_options from_pyvista geometry labels name_boundary name_region num_cells num_cells_all "
-        "num_facets num_vertices polytopes topology".split()
+        "num_facets num_vertices parts polytopes topology".split()
     )
     polytopes: Polytopes | None = None
     _told = False  # whether it was told what `left_out` says
@@ -61,16 +66,25 @@ class Mesh(Described):
     def __init__(self, dm: PETSc.DMPlex):
         """Take the user's own DMPlex; it is not changed (one that is not interpolated is interpolated as a clone)."""
         self.comm = require_dm(dm).comm.tompi4py()
-        self.dim, self.cell = kind(dm, self.comm)
-        self.shape = shape(self.cell)
+        self.dim, names = kind(dm, self.comm)
+        shapes = [shape(name) for name in names]
+        self.cell = " and ".join(names)
+        self.shape = (
+            shapes[0] if len(shapes) == 1 else Shape(self.cell, self.dim, False, (), (), np.zeros((0, self.dim)))
+        )
         self.dm = interpolated(dm, self.comm, self.dim)
         self.exchange = PointExchange(self.dm, self.comm)
         self._orders: dict[tuple[int, ...], np.ndarray] = {}
         numbers = global_vertices(self.dm)
         with collectively(self.comm):
-            found = places(self._vertices()) if self.shape.is_simplex else None
-            self.topology = Topology(self.dm, self.shape, self.exchange.owned(), numbers, found)
-        self.geometry = self._geometry()
+            found = None if all(is_tensor(name) for name in names) else places(self._vertices())
+            self.topology = Topology(self.dm, shapes, self.exchange.owned(), numbers, found)
+        geometries = self._geometry(shapes)
+        self.geometry = geometries[0]
+        self._parts: tuple[MeshPart, ...] = ()
+        if len(shapes) > 1:
+            of_parts = zip(names, shapes, self.topology.parts, geometries, strict=True)
+            self._parts = tuple(MeshPart(self.dm, self.exchange, *part) for part in of_parts)
         self._order_cells()
         self.labels_table = Labels(self.dm, self.comm, self.exchange)
         quality.check(self)
@@ -137,9 +151,9 @@ class Mesh(Described):
     @stage("mesh")
     def from_cells(
         cls,
-        cells: ArrayLike | None,
+        cells: ArrayLike | Mapping[str, ArrayLike] | None,
         points: ArrayLike | None,
-        boundaries: Mapping[str, ArrayLike] | None = None,
+        boundaries: Mapping[str, Any] | None = None,
         regions: Mapping[str, ArrayLike] | None = None,
         cell: str | None = None,
         comm: Comm = None,
@@ -150,8 +164,10 @@ class Mesh(Described):
     ) -> Mesh:
         """A mesh from arrays, read on rank 0 only (others may pass None).
 
-        cells [cell, vertex] in basix' vertex order (tensor order for quadrilaterals and hexahedra).
-        points [point, dim].   boundaries: name → facets [facet, vertex].   regions: name → cell numbers [n].
+        cells [cell, vertex] in basix' vertex order (tensor order for quadrilaterals and hexahedra), or a dict of shapes
+        to such arrays, whose cells count on from one shape to the next.
+        points [point, dim].   boundaries: name → facets [facet, vertex], or a list of such arrays where facets have 3
+        and 4 vertices.   regions: name → cell numbers [n].
         cell: shape name, or None to infer it.
         periodic: axes as of `box`; the points of the two sides lie opposite to each other.
         """
@@ -200,21 +216,6 @@ class Mesh(Described):
         return mesh
 
     @property
-    def num_cells(self) -> int:
-        """Number of cells that this rank owns."""
-        return self.topology.num_owned
-
-    @cached_property
-    def num_inner(self) -> int:
-        """Number of cells, the first ones, that share no vertex with other ranks."""
-        return int(np.searchsorted(self.cell_classes, INNER, side="right"))
-
-    @cached_property
-    def num_facet_inner(self) -> int:
-        """Number of cells, the first ones, that share no facet with other ranks."""
-        return int(np.searchsorted(self.cell_classes, BY_FACET))
-
-    @property
     def num_vertices(self) -> int:
         """Number of vertices on this rank, shared ones included."""
         return self.topology.num_entities(0)
@@ -225,9 +226,13 @@ class Mesh(Described):
         return self.topology.num_entities(self.dim - 1)
 
     @property
-    def cell_corners(self) -> np.ndarray:
-        """Coordinates [cell, vertex, dim] of the vertices of this rank's cells, those of others included."""
-        return self.geometry.nodes[self.geometry.cell_nodes[:, : self.shape.num_vertices]]
+    def parts(self) -> tuple:
+        """The cells of each shape, see above."""
+        return self._parts or (self,)
+
+    def part_of(self, cell: int) -> int:
+        """Number of the part that an owned cell belongs to."""
+        return next(number for number, part in enumerate(self.parts) if cell < part.cells.stop)
 
     @cached_property
     def corners(self) -> np.ndarray:
@@ -273,14 +278,49 @@ class Mesh(Described):
     @cached_property
     def facet_counts(self) -> np.ndarray:
         """Number of cells on each facet, over all ranks [facet] int32. Collective at first use."""
-        facets = self.topology.entity[self.dim - 1][: self.num_cells]
-        return self.exchange_facets(np.bincount(facets.ravel(), minlength=self.num_facets))
+        return self.count_sides()
+
+    @cached_property
+    def kinds(self) -> tuple[str, ...]:
+        """Shapes of plex points, by ascending dimension; "point" and "interval" are the first."""
+        shapes = [entity_shapes(part.cell) for part in self.parts]
+        return tuple(dict.fromkeys(name for d in range(self.dim + 1) for of in shapes for name in sorted(set(of[d]))))
+
+    @cached_property
+    def point_kinds(self) -> np.ndarray:
+        """Number of its shape among `kinds` of each plex point of the chart [point] int8."""
+        start, end = self.dm.getChart()
+        found = np.zeros(end - start, np.int8)
+        if len(self.kinds) == self.dim + 1:
+            for d in range(self.dim + 1):
+                found[slice(*self.topology.stratum[d])] = d
+            return found
+        for part in self.parts:
+            for d, shapes in enumerate(entity_shapes(part.cell)):
+                points = part.topology.entity[d] + self.topology.stratum[d][0]
+                for local, name in enumerate(shapes):
+                    at = part.topology.cells if d == self.dim else points[:, local]
+                    found[at - start] = self.kinds.index(name)
+        return found
 
     def point_order(self, dimensions: tuple[int, ...]) -> np.ndarray:
         """All plex points of this rank [point], those of some dimensions first: see order.plex_order."""
         if dimensions not in self._orders:
             self._orders[dimensions] = plex_order(self, dimensions).astype(PETSc.IntType)
         return self._orders[dimensions]
+
+    def on_sides(self, of_facets: np.ndarray) -> np.ndarray:
+        """Values [facet, …] at the facets of owned cells [cell, facet of the cell, …], 0 where a cell has fewer."""
+        none = np.zeros_like(of_facets, shape=(1, *of_facets.shape[1:]))
+        return np.concatenate([of_facets, none])[self.topology.entity[self.dim - 1][: self.num_cells]]
+
+    def count_sides(self, chosen: Any = slice(None)) -> np.ndarray:
+        """Number of chosen cells or sides on each facet, over all ranks [facet] int32. Collective.
+
+        chosen: mask of owned cells [cell], or of their facets [cell, facet of the cell].
+        """
+        facets = self.topology.entity[self.dim - 1][: self.num_cells][chosen]
+        return self.exchange_facets(np.bincount(facets.ravel(), minlength=self.num_facets + 1)[:-1])
 
     def exchange_facets(self, values: np.ndarray) -> np.ndarray:
         """Sum [facet] int32 over all ranks that hold a facet. Collective."""
@@ -310,9 +350,8 @@ class Mesh(Described):
         """Say what the mesh's own label "boundary" leaves out; "" where all is meant. Collective at first use."""
         if not self.labels_table.has(EXTERIOR, 1):
             return ""
-        facets = self.topology.entity[self.dim - 1][: self.num_cells]
-        exterior = self.exterior[facets]
-        without = exterior & ~self.labels_table.points(EXTERIOR, 1)[facets]
+        exterior = self.on_sides(self.exterior)
+        without = exterior & ~self.on_sides(self.labels_table.points(EXTERIOR, 1))
         left, total = self.comm.allreduce(np.array([without.sum(), exterior.sum()]))
         return f"a label of the mesh, which leaves out {left} of {total} exterior facets" if left else ""
 
@@ -326,18 +365,18 @@ class Mesh(Described):
         Returns cells [n] int32, ascending, and local facets [n] int32, in basix' order. Raises MeshError.
         """
         mask, facets = self.facet_mask(label), self.topology.entity[self.dim - 1][: self.num_cells]
-        there = mask[facets]
+        there = self.on_sides(mask)
         if not inside:
             require_exterior(label, np.count_nonzero(mask & ~self.exterior), self.comm)
         if side is not None:
             there &= self.cell_mask(side)[:, None]
-            seen = self.exchange_facets(np.bincount(facets[there], minlength=self.num_facets))
+            seen = self.count_sides(there)
             require_one_side(label, side, seen[mask], self.facet_counts[mask], self.comm)
         elif inside:
             first, last = self.topology.stratum[self.dim - 1]
             start, once = self.dm.getChart()[0], np.zeros(facets.size, bool)
             once[np.unique(facets, return_index=True)[1]] = True
-            there &= once.reshape(facets.shape) & self.exchange.owned()[first - start : last - start][facets]
+            there &= once.reshape(facets.shape) & self.on_sides(self.exchange.owned()[first - start : last - start])
         cells, local = np.nonzero(there)
         return cells.astype(np.int32), local.astype(np.int32)
 
@@ -354,11 +393,12 @@ class Mesh(Described):
         their closure [point of the chart] int32. Collective."""
         start, end = self.dm.getChart()
         counts = np.zeros(end - start, np.int32)
-        of_facets = basix.cell.sub_entity_connectivity(basix.CellType[self.cell])[self.dim - 1]
-        for d in range(self.dim):
-            points = self.topology.entity[d][: self.num_cells] + self.topology.stratum[d][0]
-            for local, closure in enumerate(of_facets):
-                np.add.at(counts, points[sides[:, local]][:, closure[d]], 1)
+        for part in self.parts:
+            of_facets = basix.cell.sub_entity_connectivity(basix.CellType[part.cell])[self.dim - 1]
+            for d in range(self.dim):
+                points = part.topology.entity[d][: part.num_cells] + self.topology.stratum[d][0]
+                for local, closure in enumerate(of_facets):
+                    np.add.at(counts, points[sides[part.cells, local]][:, closure[d]], 1)
         return self.exchange.sum(counts)
 
     def cell_mask(self, label: str) -> np.ndarray:
@@ -382,7 +422,8 @@ class Mesh(Described):
         """Return True if cells have coordinates that those of vertices and the periods do not tell."""
         return c_library.has_cell_coordinates(self.dm) and not c_library.periods(self.dm).any()
 
-    def _geometry(self) -> Geometry:
+    def _geometry(self, shapes: list[Shape]) -> list[Geometry]:
+        """Geometry of the cells of each shape. Collective."""
         section, vector = self.dm.getCoordinateSection(), self.dm.getCoordinatesLocal()
         embedding, periods = self.dm.getCoordinateDim(), c_library.periods(self.dm)
         with collectively(self.comm):
@@ -399,22 +440,36 @@ class Mesh(Described):
             degree = local_degree(self.topology, section)
         degree = max(self.comm.allgather(degree))
         with collectively(self.comm):
-            return Geometry(self.topology, read_blocks(section, values, self.topology, degree), periods)
+            require_straight(shapes, degree)
+            if len(shapes) > 1 and periods.any():
+                raise MeshError("The mesh is periodic and has cells of several shapes; give cells of one shape.")
+            blocks = read_blocks(section, values, self.topology.parts[0], degree)
+            found = [Geometry(part, blocks, periods) for part in self.topology.parts]
+        for other in found[1:]:
+            other.nodes = found[0].nodes
+        return found
 
     def _order_cells(self) -> None:
         """Number owned cells along a space-filling curve, so that neighbours in space are neighbours in memory, with
         those that touch other ranks behind the others. Collective."""
         start, end = self.dm.getChart()
         shared = self.exchange.sum(np.ones(end - start, np.int32)) > 1
-        classes = cell_classes(self.topology, shared, start)
-        corners = self.geometry.cell_nodes[: self.num_cells, : self.shape.num_vertices]
-        order = np.arange(self.topology.num_cells)
-        middle = means(self.geometry.nodes, corners)
-        low, high = ends(middle)
-        order[: self.num_cells] = by_class(morton_keys(middle, low, high), classes)
-        self.cell_classes = classes[order[: self.num_cells]]
-        self.topology.reorder(order)
-        self.geometry.cell_nodes = taken(self.geometry.cell_nodes, order)
+        first = 0
+        for part in self.parts:
+            classes, count = cell_classes(part.topology, shared, start), part.num_cells
+            corners = part.geometry.cell_nodes[:count, : part.shape.num_vertices]
+            order = np.arange(part.topology.num_cells)
+            middle = means(part.geometry.nodes, corners)
+            low, high = ends(middle)
+            order[:count] = by_class(morton_keys(middle, low, high), classes)
+            part.cell_classes, part.first = classes[order[:count]], first
+            part.topology.reorder(order)
+            part.geometry.cell_nodes = taken(part.geometry.cell_nodes, order)
+            first += count
+        if len(self.parts) > 1:
+            self.topology.join()
+            self.geometry = Geometry.joined(self.topology, [part.geometry for part in self.parts])
+            self.cell_classes = np.concatenate([part.cell_classes for part in self.parts])
 
     def destroy(self) -> None:
         """Free the DMPlex, when no problem needs it. Collective."""

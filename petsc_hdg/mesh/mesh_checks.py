@@ -13,7 +13,7 @@ from ..errors import MeshError, collectively
 from ..petsc import c_library
 from ..value_checks import array, plural, shown, text, whole_number
 from .labels import INTERNAL
-from .shapes import CELLS
+from .shapes import SHAPES
 from .whole_mesh import centroids
 
 MOST = 2**31 - 1
@@ -60,8 +60,8 @@ def place(comm, prefix=None, overlap: int = 0, seed=None):
     return communicator(comm)
 
 
-def kind(dm, comm) -> tuple[int, str]:
-    """Dimension and cell shape. Raises MeshError on all ranks."""
+def kind(dm, comm) -> tuple[int, tuple[str, ...]]:
+    """Dimension and cell shapes. Raises MeshError on all ranks."""
     with collectively(comm):
         if dm.getType() != "plex":
             raise MeshError(f"A DM of type '{dm.getType()}' was given; a DMPlex ('plex') is accepted.")
@@ -75,12 +75,10 @@ def kind(dm, comm) -> tuple[int, str]:
     with collectively(comm):
         if not total:
             raise MeshError("The mesh has no cells.")
-        if len(total) > 1 or not set(total) <= set(CELLS):
+        if not set(total) <= set(SHAPES):
             listed = ", ".join(sorted(total))
-            raise MeshError(
-                f"The mesh has cells of shape {listed}; one shape in a mesh is accepted: {', '.join(CELLS)}."
-            )
-    return dim, next(iter(total))
+            raise MeshError(f"The mesh has cells of shape {listed}; accepted are {', '.join(SHAPES)}.")
+    return dim, tuple(name for name in SHAPES if name in total)
 
 
 def interpolated(dm, comm, dim: int):

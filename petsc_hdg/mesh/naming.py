@@ -15,9 +15,11 @@ def name_boundary(mesh, name: str, where, inside: bool = False) -> None:
     with collectively(mesh.comm):
         _require_new(mesh, name, 1)
         allowed = np.ones(len(exterior), bool) if truth("Whether facets are inside", inside, MeshError) else exterior
-        corners, facets, found = mesh.cell_corners, topology.entity[dim - 1], np.zeros(len(exterior), bool)
-        for local, vertices in enumerate(mesh.shape.entities[dim - 1]):
-            found[facets[:, local]] = _holds(name, where, corners[:, vertices]).all(axis=1)
+        found = np.zeros(len(exterior), bool)
+        for part in mesh.parts:
+            corners, facets = part.cell_corners, part.topology.entity[dim - 1]
+            for local, vertices in enumerate(part.shape.entities[dim - 1]):
+                found[facets[:, local]] = _holds(name, where, corners[:, vertices]).all(axis=1)
         points = np.flatnonzero(found & allowed) + topology.stratum[dim - 1][0]
     _add(mesh, name, points, "facet" if inside else "exterior facet")
 
@@ -26,7 +28,8 @@ def name_region(mesh, name: str, where) -> None:
     """See Mesh.name_region."""
     with collectively(mesh.comm):
         _require_new(mesh, name, 0)
-        points = mesh.topology.cells[_holds(name, where, mesh.cell_corners.mean(axis=1))]
+        points = [part.topology.cells[_holds(name, where, part.cell_corners.mean(axis=1))] for part in mesh.parts]
+        points = np.concatenate(points)
     _add(mesh, name, points, "cell")
 
 

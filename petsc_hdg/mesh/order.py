@@ -5,6 +5,8 @@ What touches other ranks comes last: the rest is one range, to be computed while
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 
 from ..threads import in_threads, stable_order, stable_order_of
@@ -96,10 +98,10 @@ def _of_cells(topology, dimension: int) -> np.ndarray:
 
 def point_classes(mesh) -> np.ndarray:
     """Class [point of the chart] of the cells around a point: the largest of `mesh.cell_classes`."""
-    topology, (start, end) = mesh.topology, mesh.dm.getChart()
+    start, end = mesh.dm.getChart()
     classes = np.zeros(end - start, np.int8)
-    for kind in (BY_VERTEX, BY_FACET):
-        cells = np.flatnonzero(mesh.cell_classes == kind)
+    for kind, part in product((BY_VERTEX, BY_FACET), mesh.parts):
+        topology, cells = part.topology, np.flatnonzero(part.cell_classes == kind)
         classes[topology.cells[cells] - start] = kind
         for dimension in range(mesh.dim):
             first = topology.stratum[dimension][0] - start

@@ -5,10 +5,13 @@ simplices by ascending place along a direction in space, so that those that are 
 in the same order, however the mesh was made; tensor cells start at the vertex of smallest global number, whose
 neighbours follow in ascending order as v1, v2 (, v4), and adjacency fixes the others (basix' tensor order). So cells
 that share an entity agree on it up to the permutation that `vertex_rank` tells; a cell's orientation may be negative.
+Prisms start with the triangle of the smallest place, in ascending order; pyramids with their base, as quadrilaterals.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from copy import copy
 from functools import cached_property
 
 import numpy as np
@@ -17,7 +20,7 @@ from ..errors import MeshError
 from ..petsc import c_library
 from ..threads import in_threads, stable_order_of, taken
 from .order import sorted_columns
-from .shapes import Shape
+from .shapes import CELLS, Shape
 
 DIRECTION = (1.0, 0.6180339887498949, 0.4396660112501051)  # in space, along which vertices are ordered
 CHUNK = 1 << 14  # cells worked on at a time: temporaries stay in the cache
@@ -25,6 +28,10 @@ CHUNK = 1 << 14  # cells worked on at a time: temporaries stay in the cache
 
 class Topology:
     """Topology of one rank's part of a mesh; local numbers are int32 and count from 0 within each dimension.
+
+    parts: the topologies of its cells of each shape, itself where there is one. Of several, the cells are those of one
+    part after another, the owned ones of all parts first; `entity` has vertices and facets alone, and cells with fewer
+    of them have the last vertex again, and the facet `num_entities(dim - 1)`, which there is not.
 
     cells [cell]: plex points, owned cells first, then overlap cells.   num_owned: number of owned cells.
     cell_vertices [cell, vertex].   entity[d] [cell, entity]: for d = 0 … dim, basix sub-entity order.
@@ -35,22 +42,32 @@ class Topology:
     stratum[d]: (start, end) of the plex points of dimension d.
     """
 
-    def __init__(self, dm, shape: Shape, owned: np.ndarray, vertex_global: np.ndarray, place=None):
+    def __init__(self, dm, shapes: Sequence[Shape], owned: np.ndarray, vertex_global: np.ndarray, place=None):
         """`owned` [point] bool: points of this rank; vertex_global as above; place [vertex]: see `places`, None:
         vertices are ordered by number. Not collective. Raises MeshError.
         """
-        self.shape = shape
-        self.dim = shape.dim
+        self.shape = shapes[0] if len(shapes) == 1 else None
+        self.dim = shapes[0].dim
         self.stratum = tuple(_stratum(dm, d) for d in range(self.dim + 1))
         self.vertex_global = vertex_global
-        self._place = np.zeros(len(vertex_global)) if place is None else place
-        self._cones = {d: _local_cones(dm, shape, self.stratum, d) for d in range(1, self.dim + 1)}
-        start, end = self.stratum[self.dim]
-        is_owned = owned[start:end]
-        order = np.concatenate([np.flatnonzero(is_owned), np.flatnonzero(~is_owned)])
-        self.num_owned = int(np.count_nonzero(is_owned))
-        self.cells = (order + start).astype(np.int32)
-        self._build(order)
+        self._cones = {d: _local_cones(dm, self.shape, self.stratum, d) for d in range(1, self.dim + 1)}
+        place = np.zeros(len(vertex_global)) if place is None else place
+        in_order = stable_order_of([place, vertex_global]).astype(np.int32)
+        rank = self.vertex_rank = np.empty_like(in_order)
+        rank[in_order] = np.arange(len(rank), dtype=np.int32)
+        places = {1: np.stack(sorted_columns(rank[self._cones[1].T]), axis=1)}  # entity vertices in the order
+        if self.dim == 3:
+            places[2] = _face_vertices(places[1], self._cones[2])
+        self.entity_vertices = {d: in_order[r] if len(r) else r for d, r in places.items()}
+        self.entity_vertices[0] = np.arange(len(rank), dtype=np.int32)[:, None]
+        self.parts = tuple(copy(self) for _ in shapes) if len(shapes) > 1 else (self,)
+        is_owned = owned[slice(*self.stratum[self.dim])]
+        for part, shape in zip(self.parts, shapes, strict=True):
+            part.shape, part.parts = shape, (part,)
+            chosen = np.ones(len(is_owned), bool) if len(shapes) == 1 else c_library.is_of_shape(dm, shape.name)
+            order = np.concatenate([np.flatnonzero(is_owned & chosen), np.flatnonzero(~is_owned & chosen)])
+            part.num_owned = int(np.count_nonzero(is_owned & chosen))
+            part._build(order, in_order, places)
 
     @property
     def num_cells(self) -> int:
@@ -68,24 +85,41 @@ class Topology:
         inner = (taken(self.entity[d], order) for d in range(1, self.dim))
         self.entity = (self.cell_vertices, *inner, self.entity[self.dim])
 
-    def _build(self, order: np.ndarray) -> None:
-        shape, dim = self.shape, self.dim
-        in_order = stable_order_of([self._place, self.vertex_global]).astype(np.int32)
-        rank = self.vertex_rank = np.empty_like(in_order)
-        rank[in_order] = np.arange(len(rank), dtype=np.int32)
-        places = {1: np.stack(sorted_columns(rank[self._cones[1].T]), axis=1)}  # entity vertices in the order
-        if dim == 3:
-            places[2] = _face_vertices(places[1], self._cones[2], shape.is_simplex)
-        n = len(order)
+    def join(self) -> None:
+        """Take the cells of the parts, if there are several."""
+        if self.parts == (self,):
+            return
+        self.num_owned = sum(part.num_owned for part in self.parts)
+        missing = self.num_entities(self.dim - 1)
+        self.cells = self.joined([part.cells for part in self.parts])
+        self.cell_vertices = self.joined([part.cell_vertices for part in self.parts])
+        facets = self.joined([part.entity[self.dim - 1] for part in self.parts], missing)
+        self.entity = {0: self.cell_vertices, self.dim - 1: facets}
+
+    def joined(self, of_parts: list[np.ndarray], missing: int | None = None) -> np.ndarray:
+        """Values [cell, …] of the cells of all parts; shorter rows end with `missing`, or the last value again."""
+        most = max(values.shape[1:] for values in of_parts)
+        how = {"mode": "edge"} if missing is None else {"constant_values": missing}
+        wide = [
+            np.pad(v, ((0, 0), *((0, m - n) for m, n in zip(most, v.shape[1:], strict=True))), **how) for v in of_parts
+        ]
+        owned = [values[: part.num_owned] for part, values in zip(self.parts, wide, strict=True)]
+        return np.concatenate([*owned, *(values[len(mine) :] for mine, values in zip(owned, wide, strict=True))])
+
+    def _build(self, order: np.ndarray, in_order: np.ndarray, places: dict[int, np.ndarray]) -> None:
+        """Take the cells with numbers `order` [cell] of the stratum, which have the topology's shape; in_order
+        [vertex], and the vertices of edges and faces [entity, vertex] by their place there."""
+        shape, dim, n = self.shape, self.dim, len(order)
+        self.cells = (order + self.stratum[dim][0]).astype(np.int32)
         vertices = np.empty((n, shape.num_vertices), np.int32)
         entity = {d: np.empty((n, len(shape.entities[d])), np.int32) for d in range(1, dim)}
 
         def fill(begin: int) -> None:
             part = slice(begin, begin + CHUNK)
-            facets = self._cones[dim][order[part]]
+            facets = self._cones[dim][order[part], : shape.num_facets]
             members = {dim - 1: facets}
             if dim == 3:
-                members[1] = _unique_rows(self._cones[2][facets].reshape(len(facets), -1), 2)
+                members[1] = _distinct(self._cones[2][facets].reshape(len(facets), -1), len(shape.entities[1]))
             vertices[part] = _order_vertices(shape, {d: places[d][m] for d, m in members.items()})
             for d, of_cell in members.items():
                 slot = _slots(vertices[part], places[d][of_cell], shape.slots[d])
@@ -94,8 +128,6 @@ class Topology:
         in_threads(fill, range(0, n, CHUNK))
         self.cell_vertices = in_order[vertices] if n else vertices
         self.entity = (self.cell_vertices, *(entity[d] for d in range(1, dim)), np.arange(n, dtype=np.int32)[:, None])
-        self.entity_vertices = {d: in_order[r] if len(r) else r for d, r in places.items()}
-        self.entity_vertices[0] = np.arange(len(rank), dtype=np.int32)[:, None]
 
     @cached_property
     def facet_cells(self) -> np.ndarray:
@@ -133,15 +165,15 @@ def _stratum(dm, d: int) -> tuple[int, int]:
 def cells_of_facets(facets: np.ndarray, count: int) -> np.ndarray:
     """The first and the last cell of each of `count` facets [facet, 2] int32, -1 where there is none.
 
-    facets [cell, facet]: number of each facet of each cell.
+    facets [cell, facet]: number of each facet of each cell, `count` for none.
     """
     cells = np.repeat(np.arange(len(facets), dtype=np.int32), facets.shape[1])
     flat = facets.ravel()
-    result = np.full((count, 2), -1, np.int32)
+    result = np.full((count + 1, 2), -1, np.int32)
     result[flat[::-1], 0] = cells[::-1]  # the last write wins: the smallest cell
     result[flat, 1] = cells
     result[result[:, 0] == result[:, 1], 1] = -1
-    return result
+    return result[:-1]
 
 
 def places(nodes: np.ndarray) -> np.ndarray:
@@ -166,9 +198,10 @@ def _corners(edges: np.ndarray, faces: np.ndarray) -> list[np.ndarray]:
     return [first, second, np.where((begin == first) | (begin == second), end, begin)]
 
 
-def _local_cones(dm, shape: Shape, stratum, d: int) -> np.ndarray:
-    """Cones of all points of dimension d [point, cone], numbered within their stratum, int32."""
-    cones = c_library.cones(dm, *stratum[d], shape.cone_size(d))
+def _local_cones(dm, shape: Shape | None, stratum, d: int) -> np.ndarray:
+    """Cones of all points of dimension d [point, cone], numbered within their stratum, int32; see `mixed_cones`."""
+    is_even = shape is not None and shape.name in CELLS
+    cones = c_library.cones(dm, *stratum[d], shape.cone_size(d)) if is_even else c_library.mixed_cones(dm, *stratum[d])
     return (cones - stratum[d - 1][0]).astype(np.int32)
 
 
@@ -177,21 +210,40 @@ def _unique_rows(rows: np.ndarray, times: int) -> np.ndarray:
     return np.sort(rows, axis=1)[:, ::times]
 
 
-def _face_vertices(edges: np.ndarray, faces: np.ndarray, is_simplex: bool) -> np.ndarray:
-    """Vertices [face, vertex] in reference order of faces [face, edge] from those of the edges [edge, 2]."""
-    if is_simplex:
+def _distinct(rows: np.ndarray, count: int) -> np.ndarray:
+    """Distinct numbers [row, count] of each row, ascending. Raises MeshError where they are not as many.
+
+    Of rows of 2 `count` numbers each occurs twice.
+    """
+    if rows.shape[1] == 2 * count:
+        return _unique_rows(rows, 2)
+    rows = np.sort(rows, axis=1)
+    is_new = np.insert(rows[:, 1:] != rows[:, :-1], 0, True, axis=1)
+    return rows[_once(is_new, count)].reshape(-1, count)
+
+
+def _face_vertices(edges: np.ndarray, faces: np.ndarray) -> np.ndarray:
+    """Vertices [face, vertex] in reference order of faces [face, edge] from those of the edges [edge, 2], of triangles
+    among quadrilaterals the last one twice."""
+    if faces.shape[1] == 3:
         return np.stack(sorted_columns(_corners(edges, faces)), axis=1)
-    return _order_quadrilateral(edges[faces])
+    found, is_triangle = np.empty((len(faces), 4), np.int32), faces[:, 2] == faces[:, 3]
+    found[~is_triangle] = _order_quadrilateral(edges[faces[~is_triangle]])
+    found[is_triangle] = _face_vertices(edges, faces[is_triangle, :3])[:, [0, 1, 2, 2]]
+    return found
 
 
 def _order_vertices(shape: Shape, members: dict[int, np.ndarray]) -> np.ndarray:
     """Vertices of cells in reference order [cell, vertex], from members[d] [cell, entity, vertex] of sub-entities."""
     if shape.is_simplex:
-        facets = members[shape.dim - 1]
+        facets = members[shape.dim - 1][:, :, : shape.dim]
         return _unique_rows(facets.reshape(len(facets), -1), shape.dim)
     if shape.dim == 2:
         return _order_quadrilateral(members[1])
-    return _order_hexahedron(members[1], members[2])
+    if shape.name == "hexahedron":
+        return _order_hexahedron(members[1], members[2])
+    is_triangle = members[2][:, :, 2] == members[2][:, :, 3]
+    return (_order_prism if shape.name == "prism" else _order_pyramid)(*members.values(), is_triangle)
 
 
 def _neighbours(edges: np.ndarray, vertex: np.ndarray, count: int) -> np.ndarray:
@@ -238,6 +290,20 @@ def _order_hexahedron(edges: np.ndarray, faces: np.ndarray) -> np.ndarray:
     total = face_sum.sum(axis=1) // 3
     v7 = total - (first.astype(np.int64) + v1 + v2 + v3 + v4 + v5 + v6)
     return np.stack([first, v1, v2, v3, v4, v5, v6, v7], axis=1).astype(np.int32)
+
+
+def _order_prism(faces: np.ndarray, edges: np.ndarray, is_triangle: np.ndarray) -> np.ndarray:
+    ends = faces[_once(is_triangle, 2), :3].reshape(-1, 2, 3)
+    first = ends[np.arange(len(ends)), ends[:, :, 0].argmin(axis=1)]
+    others = first.sum(axis=1)[:, None] - first
+    above = [_neighbours(edges, first[:, k], 3).sum(axis=1) - others[:, k] for k in range(3)]
+    return np.concatenate([first, np.stack(above, axis=1)], axis=1).astype(np.int32)
+
+
+def _order_pyramid(faces: np.ndarray, edges: np.ndarray, is_triangle: np.ndarray) -> np.ndarray:
+    base = faces[_once(~is_triangle, 1)]
+    total = np.where(is_triangle, faces[:, :, :3].sum(axis=2), 0).sum(axis=1)
+    return np.concatenate([base, (total - 2 * base.sum(axis=1))[:, None] // 4], axis=1).astype(np.int32)
 
 
 def _slots(vertices: np.ndarray, members: np.ndarray, table: np.ndarray) -> np.ndarray:

@@ -46,8 +46,11 @@ class WholeMesh:
 
 def centroids(mesh) -> np.ndarray:
     """Mean of the vertices of each owned cell [num_cells, dim], the same to the last bit on any number of ranks."""
-    corners = np.sort(mesh.cell_corners[: mesh.num_cells], axis=1)
-    return sum(corners[:, k] for k in range(corners.shape[1])) / corners.shape[1]
+    found = []
+    for part in mesh.parts:
+        corners = np.sort(part.cell_corners[: part.num_cells], axis=1)
+        found.append(sum(corners[:, k] for k in range(corners.shape[1])) / corners.shape[1])
+    return np.concatenate(found)
 
 
 def curve_order(x: np.ndarray) -> np.ndarray:
@@ -57,17 +60,18 @@ def curve_order(x: np.ndarray) -> np.ndarray:
 
 
 def _facet_numbers(mesh) -> np.ndarray:
-    """Numbers of the facets of owned cells [num_cells, facet] int64 that all ranks agree on. Collective."""
+    """Numbers, from 1 on, of the facets of owned cells [num_cells, facet] int64 that all ranks agree on, 0 of none.
+    Collective."""
     numbers = mesh.dm.createPointNumbering().getIndices().astype(np.int64)
     numbers = np.where(numbers < 0, -numbers - 1, numbers)
-    local = mesh.topology.entity[mesh.dim - 1][: mesh.num_cells]
-    first = mesh.topology.stratum[mesh.dim - 1][0] - mesh.dm.getChart()[0]
-    return numbers[local + first]
+    first, last = mesh.topology.stratum[mesh.dim - 1]
+    start = mesh.dm.getChart()[0]
+    return mesh.on_sides(numbers[first - start : last - start] + 1)
 
 
 def _dual(facets: np.ndarray, weights: np.ndarray) -> Graph:
-    """Graph of cells from the numbers of their facets [cell, facet]."""
+    """Graph of cells from the numbers of their facets [cell, facet], 0 of none."""
     flat = facets.ravel()
     order = np.argsort(flat, kind="stable")
-    twice = np.flatnonzero(flat[order][1:] == flat[order][:-1])
+    twice = np.flatnonzero((flat[order][1:] == flat[order][:-1]) & (flat[order][1:] > 0))
     return Graph.from_pairs(np.stack([order[twice], order[twice + 1]], axis=1) // facets.shape[1], weights)

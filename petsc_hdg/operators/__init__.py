@@ -3,6 +3,7 @@
 from ..lookup import lookup
 
 OPERATORS = {
+    "MixedGalerkin": "MixedOperator",
     "ContinuousGalerkin": "CGOperator",
     "CondensedDiscretization": "CondensedOperator",
     "InteriorPenalty": "SIPGOperator",
@@ -22,6 +23,7 @@ _PUBLIC = {
     "FullSystem": "condensed.full",
     "JacobianContext": "matfree",
     "JointState": "condensed.in_time",
+    "MixedOperator": "cg.mixed",
     "PolytopicOperator": "poly.operator",
     "SIPGOperator": "sipg.operator",
     "StateCallbacks": "condensed.cell_elimination",

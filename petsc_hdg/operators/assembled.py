@@ -173,9 +173,12 @@ def _place(discretization, number: int) -> str:
         polytope = int(np.searchsorted(numbering.first, number, side="right")) - 1
         centre = 0.5 * (numbering.lower[polytope] + numbering.upper[polytope])
     else:
-        dofmap, geometry = discretization.dofmap, discretization.mesh.geometry
-        cells = np.flatnonzero((dofmap.compact[dofmap.cell_dofs] == number).any(axis=1))
-        if not len(cells):
+        for part in discretization.parts:
+            geometry = part.mesh.geometry
+            cells = np.flatnonzero((part.dofmap.compact[part.dofmap.cell_dofs] == number).any(axis=1))
+            if len(cells):
+                centre = geometry.nodes[geometry.cell_nodes[cells[0]]].mean(axis=0)
+                break
+        else:
             return ""
-        centre = geometry.nodes[geometry.cell_nodes[cells[0]]].mean(axis=0)
     return f" in the cell around ({', '.join(f'{x:.4g}' for x in centre)})"

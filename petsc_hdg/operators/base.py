@@ -45,13 +45,23 @@ class DeviceOperator:
         self.dofmap = disc.dofmap
         self.halo = self._make_halo()
         self._nodes = arrays.to_device(disc.nodes(), "geometry")
-        self._cell_nodes = self._numbers("_cell_nodes", disc.cell_nodes, "geometry")
         self.ghost_sums = arrays.empty(max(1, self.dofmap.num_ghosts))
+        self._load_cells()
+        self._load_constants(list(disc.physics.constants.values()))
+
+    @property
+    def parts(self) -> tuple:
+        """Operators of the cells of each shape, which share the vectors; itself where there is one."""
+        return (self,)
+
+    def _load_cells(self) -> None:
+        """Buffers of the numbers and data of cells."""
+        disc = self.discretization
+        self._cell_nodes = self._numbers("_cell_nodes", disc.cell_nodes, "geometry")
         self.aux_rows = np.zeros((disc.auxiliary.num_rows, disc.stride))
         if any(field.name == METRIC for field in disc.physics.auxiliary):
             disc.auxiliary.place(self.aux_rows, METRIC, cell_metrics(disc.mesh).reshape(disc.mesh.num_cells, 1, -1))
-        self._aux = arrays.to_device(self.aux_rows if self.aux_rows.size else np.zeros(1), "auxiliary")
-        self._load_constants(list(disc.physics.constants.values()))
+        self._aux = self.arrays.to_device(self.aux_rows if self.aux_rows.size else np.zeros(1), "auxiliary")
 
     def _make_halo(self) -> Halo:
         """The exchange of what vectors have in their tails. Collective."""
@@ -86,18 +96,32 @@ class DeviceOperator:
         self._count(constants_change(self.discretization, before, self.constants))
         self._forget_essential()
 
-    def set_auxiliary(self, name: str, values: np.ndarray) -> None:
-        """Replace an auxiliary field by values [cell, row, component], rows being one or the nodes of the cell.
-        Collective."""
-        before = self.aux_rows.copy()
+    def set_auxiliary(self, name: str, *values: np.ndarray) -> None:
+        """Replace an auxiliary field by values [cell, row, component] of each part, rows being one or the nodes of the
+        cell. Collective."""
         self.auxiliary_version += 1
-        self.discretization.auxiliary.place(self.aux_rows, name, values)
-        self.arrays.upload(self._aux, np.ascontiguousarray(self.aux_rows, dtype=self.arrays.real), "auxiliary")
-        self._count(auxiliary_changes(self.discretization, name, before, self.aux_rows))
+        self._count(any([part.load_auxiliary(name, own) for part, own in zip(self.parts, values, strict=True)]))
         if self.discretization.essential_auxiliary_components:
             vars(self).pop("_essential_auxiliary", None)
             self._essential_auxiliary  # noqa: B018  (ranks may have no essential values that would ask for it)
             self._forget_essential()
+
+    def load_auxiliary(self, name: str, values: np.ndarray) -> bool:
+        """Take values [cell, row, component] of an auxiliary field; True if matrices read others now."""
+        before = self.aux_rows.copy()
+        self.discretization.auxiliary.place(self.aux_rows, name, values)
+        self.arrays.upload(self._aux, np.ascontiguousarray(self.aux_rows, dtype=self.arrays.real), "auxiliary")
+        return auxiliary_changes(self.discretization, name, before, self.aux_rows)
+
+    def auxiliary_onto(self, discretization):
+        """Name and values [cell, row, component], of each part, of each auxiliary field, nodal ones at the nodes of
+        another discretization."""
+        found = [
+            part.discretization.auxiliary.onto(other.auxiliary.element, part.aux_rows, other.mesh.num_cells)
+            for part, other in zip(self.parts, discretization.parts, strict=True)
+        ]
+        for of_parts in zip(*found, strict=True):
+            yield of_parts[0][0], [values for _, values in of_parts]
 
     def _count(self, changes_matrices: bool) -> None:
         """Data were given: tell whether some rank's change matrices. Collective."""
@@ -137,7 +161,7 @@ class DeviceOperator:
         disc = self.discretization
         if not disc.essential_auxiliary_components:
             return None
-        values = disc.essential_auxiliary(self.aux_rows)
+        values = disc.essential_auxiliary([part.aux_rows for part in self.parts])
         return self.arrays.to_device(values if values.size else np.zeros(1), "essential conditions")
 
     def update_essential(self, vector, t: float) -> None:

@@ -246,9 +246,14 @@ class MatrixRows:
         disc, arrays, comm = operator.discretization, operator.arrays, operator.discretization.mesh.comm
         on_gpu, whole = arrays.device.is_gpu, arrays.device.is_gpu and comm.size > 1
         dofs, entries = (MOST_DOFS, 0) if on_gpu else (MOST_DOFS_ON_CPU, FEW)
-        suits = hasattr(operator, "matrix_buffers") and arrays.precision == "double" and (is_coarse or not whole)
+        suits = (
+            hasattr(operator, "matrix_buffers")
+            and len(disc.parts) == 1
+            and arrays.precision == "double"
+            and (is_coarse or not whole)
+        )
         size = disc.matrix_layout[0] if suits else 0
-        of_elements = disc.stride * size**2 * (1 + disc.has_penalties * disc.num_facets_of_cell)
+        of_elements = disc.stride * size**2 * (1 + disc.num_facets_of_cell if disc.has_penalties else 1)
         suits = 0 < size <= dofs and disc.mesh.num_cells * size**2 > entries and of_elements < MOST_LISTED
         unsuited, gpus, rows = comm.allreduce(np.array([not suits, on_gpu, disc.dofmap.num_owned]))
         most = MOST_ROWS if whole else np.iinfo(np.int32).max

@@ -217,7 +217,8 @@ def check_kernels(operator) -> None:
             _check("trace", each)
         operator.checked = operator.taken
     else:
-        _check("poly" if disc.is_polytopic else "sipg" if disc.has_penalties else "cg", operator)
+        for part in operator.parts:
+            _check("poly" if disc.is_polytopic else "sipg" if disc.has_penalties else "cg", part)
 
 
 def _check(scheme: str, operator) -> None:

@@ -13,6 +13,7 @@ from petsc4py import PETSc
 from ..discretizations import ContinuousGalerkin
 from ..errors import collectively
 from ..threads import in_threads, taken
+from . import create_operator
 from .assembled import AssembledMatrix
 from .cg.operator import CGOperator
 from .matfree import JacobianContext
@@ -41,7 +42,7 @@ class ConformingSubspace:
         options = replace(
             disc.options, backend="cg_gpu", degree=degree, quadrature_degree=-1, kernel="auto", cg_condense=False
         )
-        self.discretization = ContinuousGalerkin(disc.mesh, disc.physics, options, disc.limits)
+        self.discretization = ContinuousGalerkin.on(disc.mesh, disc.physics, options, disc.limits)
         self.dofmap = self.discretization.dofmap
         self.is_symmetric = degree > 1
         self._is_assembled = degree == 1 or not fine.arrays.device.has_solvers
@@ -55,7 +56,7 @@ class ConformingSubspace:
     @cached_property
     def operator(self) -> CGOperator:
         """The scheme of the subspace, compiled. Collective."""
-        operator = CGOperator(self.discretization, self.fine.arrays)
+        operator = create_operator(self.discretization, self.fine.arrays)
         with collectively(self.discretization.mesh.comm):
             operator.compile(matrices=True, products=not self._is_assembled)
         return operator
@@ -99,13 +100,12 @@ class ConformingSubspace:
         """Constants and auxiliary fields as the scheme has them now, nodal ones at the vertices. Collective."""
         if self._version == self.fine.version:
             return
-        self._version, rows = self.fine.version, self.fine.aux_rows
+        self._version = self.fine.version
         self.operator.set_constants(self.fine.constants[: len(self.discretization.physics.constants)])
-        auxiliary, element = self.fine.discretization.auxiliary, self.discretization.auxiliary.element
         declared = {field.name for field in self.discretization.physics.auxiliary}
-        for name, values in auxiliary.onto(element, rows, self.discretization.mesh.num_cells):
+        for name, values in self.fine.auxiliary_onto(self.discretization):
             if name in declared:  # and no rate of cells that have a state
-                self.operator.set_auxiliary(name, values)
+                self.operator.set_auxiliary(name, *values)
 
     # States ----------------------------------------------------------------------------------------------
 
@@ -116,10 +116,10 @@ class ConformingSubspace:
         Averaged are the values of the cells at the vertex; of a trace, which has none there, the nodes around, by the
         subspace's functions.
         """
-        elements = [space.element for space in self.fine.discretization.spaces]
-        are_at_vertices = any(element.entity_dofs[0][0] for element in elements)
+        spaces = self.fine.discretization.parts[0].spaces
+        are_at_vertices = any(space.element.entity_dofs[0][0] for space in spaces)
         at_vertices = are_at_vertices and self._degree == 1
-        spread = self._from_nodes(list(map(_at_vertices, elements))) if at_vertices else self.interpolation
+        spread = self._from_nodes(_at_vertices) if at_vertices else self.interpolation
         average, ones = spread.createVecs()
         ones.set(1.0)
         spread.multTranspose(ones, average)
@@ -140,45 +140,65 @@ class ConformingSubspace:
 
     @cached_property
     def interpolation(self) -> PETSc.Mat:
-        return self._from_nodes([space.element.nodes for space in self.fine.discretization.spaces])
+        return self._from_nodes(lambda element: element.nodes)
 
-    def _from_nodes(self, nodes: list[np.ndarray]) -> PETSc.Mat:
-        """AIJ matrix of the values of subspace functions at nodes [node, dim] of each field in each cell; rows with nan
-        are empty. Cells that share a node of their facets agree there."""
-        rows, coarse = self.fine.discretization.dofmap.num_owned, self.discretization
-        numbers = taken(self.dofmap.global_numbers, self.dofmap.cell_numbers)
-        width, columns = max(map(len, nodes)), []
-        parts = list(zip(self._places(nodes), _components(coarse.spaces), strict=True))
-        tables = np.zeros((len(parts), width, coarse.spaces[0].element.num_basis))
-        count = len(parts) * len(numbers) * width
-        kind = np.promote_types(np.min_scalar_type(-count), np.int32)
-        last = np.full(len(self.fine.discretization.dofmap.compact), -1, kind)
-        for part, ((owners, here), low) in enumerate(parts):
-            kept = np.flatnonzero(~np.isnan(here).any(axis=1)).astype(kind)
-            for begin in range(0, len(owners), CHUNK):
-                cells = np.arange(begin, min(begin + CHUNK, len(owners)), dtype=kind) + part * len(numbers)
-                last[owners[begin : begin + CHUNK, kept]] = cells[:, None] * kind.type(width) + kept
-            tables[part, : len(here)] = self._weights(here)
-            columns.append(numbers[:, low])
-        csr = _rows(last[:rows], np.array(columns), tables)
+    def _from_nodes(self, nodes_of) -> PETSc.Mat:
+        """AIJ matrix of the values of subspace functions at the nodes [node, dim] that a function gives of the elements
+        of all fields, in each cell; rows with nan are empty. Cells that share a node of their facets agree there."""
+        parts = zip(self.fine.discretization.parts, self.discretization.parts, strict=True)
+        csr = _merged([_rows_of(*part, nodes_of) for part in parts])
         mat = PETSc.Mat().createAIJWithArrays(self._sizes, csr, comm=self._comm)
         mat.setVecType(self._vec_type)  # operations on vectors of two types read what is not there
         return mat
 
-    def _places(self, nodes: list[np.ndarray]):
-        """Of each component of the scheme compact numbers [cell, node], and its field's nodes."""
-        disc = self.fine.discretization
-        numbers = disc.dofmap.cell_numbers
-        of_component = [here for space, here in zip(disc.spaces, nodes, strict=True) for _ in range(space.components)]
-        for part, here in zip(_components(disc.spaces), of_component, strict=True):
-            yield numbers[:, part], here
 
-    def _weights(self, nodes: np.ndarray) -> np.ndarray:
-        """Values [node, function] of the subspace's functions."""
-        weights = self.discretization.spaces[0].element.tabulate(np.nan_to_num(nodes), 0)[0]
-        weights[np.isnan(nodes).any(axis=1)] = 0
-        weights[np.abs(weights) < 1e-14] = 0
-        return weights
+def _rows_of(fine, coarse, nodes_of) -> tuple:
+    """CSR of the rows that the cells of a part have, see ConformingSubspace._from_nodes."""
+    nodes = [nodes_of(space.element) for space in fine.spaces]
+    numbers = taken(coarse.dofmap.global_numbers, coarse.dofmap.cell_numbers)
+    width, columns = max(map(len, nodes)), []
+    parts = list(zip(_places(fine, nodes), _components(coarse.spaces), strict=True))
+    tables = np.zeros((len(parts), width, coarse.spaces[0].element.num_basis))
+    count = len(parts) * len(numbers) * width
+    kind = np.promote_types(np.min_scalar_type(-count), np.int32)
+    last = np.full(len(fine.dofmap.compact), -1, kind)
+    for part, ((owners, here), low) in enumerate(parts):
+        kept = np.flatnonzero(~np.isnan(here).any(axis=1)).astype(kind)
+        for begin in range(0, len(owners), CHUNK):
+            cells = np.arange(begin, min(begin + CHUNK, len(owners)), dtype=kind) + part * len(numbers)
+            last[owners[begin : begin + CHUNK, kept]] = cells[:, None] * kind.type(width) + kept
+        tables[part, : len(here)] = _weights(coarse, here)
+        columns.append(numbers[:, low])
+    return _rows(last[: fine.dofmap.num_owned], np.array(columns), tables)
+
+
+def _merged(parts: list[tuple]) -> tuple:
+    """CSR of the rows of some CSRs, which agree where several have a row."""
+    if len(parts) == 1:
+        return parts[0]
+    counts = np.array([np.diff(starts) for starts, *_ in parts])
+    chosen, rows = (counts > 0).argmax(axis=0), np.arange(counts.shape[1])
+    of_entries = [np.repeat(rows, count) for count in counts]
+    kept = [chosen[row] == part for part, row in enumerate(of_entries)]
+    order = np.argsort(np.concatenate([row[mine] for row, mine in zip(of_entries, kept, strict=True)]), kind="stable")
+    found = (np.concatenate([part[k][mine] for part, mine in zip(parts, kept, strict=True)])[order] for k in (1, 2))
+    return np.concatenate([[0], np.cumsum(counts[chosen, rows])]).astype(PETSc.IntType), *found
+
+
+def _places(disc, nodes: list[np.ndarray]):
+    """Of each component of a part of the scheme compact numbers [cell, node], and its field's nodes."""
+    numbers = disc.dofmap.cell_numbers
+    of_component = [here for space, here in zip(disc.spaces, nodes, strict=True) for _ in range(space.components)]
+    for part, here in zip(_components(disc.spaces), of_component, strict=True):
+        yield numbers[:, part], here
+
+
+def _weights(disc, nodes: np.ndarray) -> np.ndarray:
+    """Values [node, function] of a subspace's functions."""
+    weights = disc.spaces[0].element.tabulate(np.nan_to_num(nodes), 0)[0]
+    weights[np.isnan(nodes).any(axis=1)] = 0
+    weights[np.abs(weights) < 1e-14] = 0
+    return weights
 
 
 class _CoarseMatrix(AssembledMatrix):
@@ -258,16 +278,16 @@ def add_upwinding(discretization, values: np.ndarray) -> None:
     antisymmetric part k of a cell's matrix, unknowns i ≠ j of one component get d = max(0, |k_ij| + min(s_ij, 0)):
     nothing where k = 0, and nothing between components. Row sums do not change.
     """
-    disc = discretization
-    count = disc.num_dofs
-    cells = values[: count * count * disc.stride].reshape(count, count, disc.stride)[:, :, : disc.mesh.num_cells]
-    component = np.concatenate([s.first_component + np.arange(s.num_dofs) % s.components for s in disc.spaces])
-    for i in range(count):
-        for j in range(i):
-            if component[i] == component[j]:
-                k, s = (cells[i, j] - cells[j, i]) / 2, (cells[i, j] + cells[j, i]) / 2
-                d = np.maximum(0, np.abs(k) + np.minimum(s, 0))
-                cells[i, j] -= d
-                cells[j, i] -= d
-                cells[i, i] += d
-                cells[j, j] += d
+    for disc in discretization.parts:
+        count, component = disc.num_dofs, disc.dof_components
+        cells = values[: count * count * disc.stride].reshape(count, count, disc.stride)[:, :, : disc.mesh.num_cells]
+        values = values[count * disc.num_entries :]
+        for i in range(count):
+            for j in range(i):
+                if component[i] == component[j]:
+                    k, s = (cells[i, j] - cells[j, i]) / 2, (cells[i, j] + cells[j, i]) / 2
+                    d = np.maximum(0, np.abs(k) + np.minimum(s, 0))
+                    cells[i, j] -= d
+                    cells[j, i] -= d
+                    cells[i, i] += d
+                    cells[j, j] += d

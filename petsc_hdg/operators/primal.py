@@ -46,9 +46,11 @@ class PrimalOperator(DeviceOperator):
         """Take the data and the linearization of `source`."""
         other, arrays = self.source, self.arrays
         if self._followed != other.version:
-            self._followed, self.aux_rows = other.version, other.aux_rows
+            self._followed = other.version
             self._load_constants(other.constants)
-            arrays.upload(self._aux, np.ascontiguousarray(self.aux_rows, arrays.real), "auxiliary")
+            for part, source in zip(self.parts, other.parts, strict=True):
+                part.aux_rows = source.aux_rows
+                arrays.upload(part._aux, np.ascontiguousarray(part.aux_rows, arrays.real), "auxiliary")
         self.time, self.shift = other.time, other.shift
         self.state.copy(other.state)
         self.rate = self.rest if other.rate is other.rest else self.kept_rate.copy(other.rate)
@@ -83,17 +85,17 @@ class PrimalOperator(DeviceOperator):
     @property
     def flops(self) -> int:
         """Flops of this rank's residual without the physics; a product does twice as many (state and direction)."""
-        return self.discretization.mesh.num_cells * self.discretization.flops_per_cell
+        return sum(part.mesh.num_cells * part.flops_per_cell for part in self.discretization.parts)
 
     @property
     def matrix_flops(self) -> int:
         """Flops of this rank's element matrices without the physics."""
-        return self.discretization.mesh.num_cells * self.discretization.flops_per_matrix
+        return sum(part.mesh.num_cells * part.flops_per_matrix for part in self.discretization.parts)
 
     @property
     def diagonal_flops(self) -> int:
         """Flops of the diagonals of this rank's element matrices without the physics."""
-        return self.discretization.mesh.num_cells * self.discretization.flops_per_diagonal
+        return sum(part.mesh.num_cells * part.flops_per_diagonal for part in self.discretization.parts)
 
     def all_kernels(self) -> dict[str, Kernel]:
         """Every kernel compiled so far, by name."""
@@ -193,13 +195,16 @@ class PrimalOperator(DeviceOperator):
     def boundary_integrals(self, kernel: Kernel, label: str, u, t: float, side: str | None = None) -> np.ndarray:
         """Integrals [component, facet] of a pointwise function over this rank's facets of a named boundary, of u and
         its gradient in the cells, those of a region. Collective."""
-        disc, rows = self.discretization, kernel.spec.rows
-        cells, local = disc.mesh.boundary_facets(label, side is not None, side)
+        sides = self.discretization.mesh.boundary_facets(label, side is not None, side)
+        return self.over_sides(kernel, *sides, u, t)
+
+    def over_sides(self, kernel: Kernel, cells: np.ndarray, local: np.ndarray, u, t: float) -> np.ndarray:
+        """The same over facets of cells [n], by their numbers in these [n]. Collective."""
         self.update_essential(self.current, t)
         self.current.use(u)
         self.update_essential(self.rest, t)
         facets = np.stack([cells, local, 0 * local], axis=1)
-        return self.over_facets(kernel, facets, rows, self.current, self.rest, t=t)
+        return self.over_facets(kernel, facets, kernel.spec.rows, self.current, self.rest, t=t)
 
     def over_facets(self, kernel: Kernel, facets: np.ndarray, rows: int, *vectors, t: float) -> np.ndarray:
         """Launch a kernel over some facets and return its result [row, facet]; facets [facet, number] as it takes them;

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..errors import OptionError
 from ..reference import CELLS, ReferenceElement
+from .lagrange import STRAIGHT
 
 _CHUNK = 1 << 28  # bytes a message; MPI counts are 32-bit
 _TAG = 7301
@@ -79,7 +80,7 @@ def gather_rows(comm, rows: np.ndarray) -> np.ndarray | None:
 
 def element_for(cell: str, degree: int, facets: bool = False) -> ReferenceElement:
     """The element whose nodes the arrays are given at. Raises OptionError for an unknown shape or a degree below 1."""
-    known, kind = (FACETS, "facets") if facets else (CELLS, "cells")
+    known, kind = (FACETS, "facets") if facets else ((*CELLS, *STRAIGHT), "cells")
     if cell not in known:
         raise OptionError(f"Output of {kind} of shape '{cell}' was asked for; accepted shapes are {', '.join(known)}.")
     if not isinstance(degree, int | np.integer) or degree < 1:

@@ -14,7 +14,9 @@ import numpy as np
 from ..reference import ReferenceElement
 
 MAX_DEGREE = 10  # VTK's classes hold no more
+STRAIGHT = {"prism": 1, "pyramid": 1}  # the degree of shapes of which no other is written
 LINEAR_TYPE = {"interval": 3, "triangle": 5, "quadrilateral": 9, "tetrahedron": 10, "hexahedron": 12}
+LINEAR_TYPE |= {"prism": 13, "pyramid": 14}
 LAGRANGE_TYPE = {"interval": 68, "triangle": 69, "quadrilateral": 70, "tetrahedron": 71, "hexahedron": 72}
 
 _CORNERS = {
@@ -23,6 +25,8 @@ _CORNERS = {
     "quadrilateral": [(0, 0), (1, 0), (1, 1), (0, 1)],
     "tetrahedron": [(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)],
     "hexahedron": [(0, 0, 0), (1, 0, 0), (1, 1, 0), (0, 1, 0), (0, 0, 1), (1, 0, 1), (1, 1, 1), (0, 1, 1)],
+    "prism": [(0, 0, 0), (0, 1, 0), (1, 0, 0), (0, 0, 1), (0, 1, 1), (1, 0, 1)],
+    "pyramid": [(0, 0, 0), (1, 0, 0), (1, 1, 0), (0, 1, 0), (0, 0, 1)],
 }
 _EDGES = {
     "interval": [(0, 1)],
@@ -43,6 +47,8 @@ def vtk_type(cell: str, degree: int) -> int:
 def vtk_nodes(cell: str, degree: int) -> np.ndarray:
     """Nodes [node, dim] of VTK's cell in our reference coordinates: equispaced, in VTK's order."""
     corners = degree * np.array(_CORNERS[cell], np.int64)
+    if cell in STRAIGHT:
+        return corners.astype(float)
     lattice = {
         "interval": _interval,
         "triangle": _triangle,

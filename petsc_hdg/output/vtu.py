@@ -20,7 +20,7 @@ from ..reference import ReferenceElement
 from ..value_checks import path as given_path
 from .arrays import cellwise, coordinates, element_for, named, nodal, pieces_in_rank_order, whole_blocks
 from .atomic import atomic_file, check_target
-from .lagrange import MAX_DEGREE, to_vtk, vtk_type
+from .lagrange import LAGRANGE_TYPE, MAX_DEGREE, STRAIGHT, to_vtk, vtk_type
 
 _HEAD = """<?xml version="1.0"?>
 <VTKFile type="UnstructuredGrid" version="%s" byte_order="LittleEndian" header_type="UInt64"
@@ -34,12 +34,16 @@ _TYPES = {"f8": "Float64", "i4": "Int32", "i8": "Int64", "u1": "UInt8"}
 TAIL = b"</DataArray>\n"
 
 
-def write_vtu(path, comm, cell: str, degree: int, points, fields, cell_data=None, facets: bool = False) -> Path:
+def write_vtu(
+    path, comm, cell: str, degree: int, points, fields, cell_data=None, facets: bool = False, more=()
+) -> Path:
     """Write one VTU file with the cells of all ranks, in rank order. Collective over `comm` (mpi4py). Returns its path.
 
     cell, degree: shape and degree of the nodes, which are those of ReferenceElement(cell, degree); degree ≥ 1.
     points [cell, node, dim]: places of the nodes of this rank's cells, in the mesh's length unit.
     fields: name → [cell, node] or [cell, node, component].   cell_data: name → [cell] or [cell, component].
+    more: the same five, cell to cell_data, of cells of other shapes; prisms and pyramids are written straight, and then
+    so are all.
     facets: the cells are facets ("interval", "triangle", "quadrilateral"), whose points have one dimension more.
     Fields of two components in the plane are written as vectors, their third component zero.
 
@@ -49,30 +53,62 @@ def write_vtu(path, comm, cell: str, degree: int, points, fields, cell_data=None
     Raises OptionError on all ranks for arrays that do not fit, names that differ between ranks, or a path that cannot
     be written; no partial file is left.
     """
-    path, parts, signature = given_path("The VTU file", path), [], None
+    path, parts, blocks = given_path("The VTU file", path), [], []
     with collectively(comm):
+        for each in ((cell, degree, points, fields, cell_data), *more):
+            blocks.append(_Block.of(*each, facets))
+        if comm.rank == 0:
+            check_target(path, ".vtu")
+    _agree(comm, [block.signature for block in blocks])
+    cell_data = _of_one_type(comm, _joined(block.cell_data for block in blocks))
+    with collectively(comm):
+        most = min(STRAIGHT.get(block.element.cell, MAX_DEGREE) for block in blocks)
+        samples = [Sampling(block.element, min(block.element.degree, most), block.points) for block in blocks]
+        sizes = np.repeat([len(sample.straight) for sample in samples], [len(block.points) for block in blocks])
+    before = np.array(comm.allgather((int(sizes.sum()), len(sizes))))
+    with collectively(comm):
+        parts = _parts(blocks, samples, cell_data, sizes, before, comm.rank)
+    parts = [part if isinstance(part, bytes) else _Packed.of(comm, *part) for part in parts]
+    with collectively(comm):
+        _write(path, comm, _stream(comm, [_head(samples), *parts, _TAIL]))
+    return path
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Cells of one shape: points [cell, node, dim], fields [cell, node, component], cell_data [cell, component]."""
+
+    element: ReferenceElement
+    points: np.ndarray
+    fields: dict[str, np.ndarray]
+    cell_data: dict[str, np.ndarray]
+
+    @classmethod
+    def of(cls, cell: str, degree: int, points, fields, cell_data, facets: bool) -> _Block:
+        """What `write_vtu` is given. Raises OptionError."""
         element = element_for(cell, degree, facets)
         points = coordinates(points, element, facets=facets)
         fields = {name: nodal(name, of, element, len(points)) for name, of in named("fields", fields).items()}
         cell_data = {name: cellwise(name, of, len(points)) for name, of in named("cell_data", cell_data or {}).items()}
-        signature = [(name, of.shape[-1]) for name, of in (*fields.items(), *cell_data.items())]
-        if comm.rank == 0:
-            check_target(path, ".vtu")
-    _agree(comm, signature)
-    counts, cell_data = comm.allgather(len(points)), _of_one_type(comm, cell_data)
-    with collectively(comm):
-        parts = _parts(element, points, fields, cell_data, sum(counts[: comm.rank]), sum(counts))
-    parts = [part if isinstance(part, bytes) else _Packed.of(comm, *part) for part in parts]
-    with collectively(comm):
-        _write(path, comm, _stream(comm, [_head(element), *parts, _TAIL]))
-    return path
+        return cls(element, points, fields, cell_data)
+
+    @property
+    def signature(self) -> list[tuple[str, int]]:
+        """Names and numbers of components."""
+        return [(name, of.shape[-1]) for name, of in (*self.fields.items(), *self.cell_data.items())]
 
 
-def _agree(comm, signature: list[tuple[str, int]]) -> None:
+def _joined(of_blocks: Iterable[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+    """Arrays by name of all blocks, one below the other."""
+    first, *others = of_blocks
+    return {name: np.concatenate([of, *(other[name] for other in others)]) for name, of in first.items()}
+
+
+def _agree(comm, signatures: list[list[tuple[str, int]]]) -> None:
     """Raise OptionError on all ranks unless all ranks write the same names with as many components."""
-    expected = comm.bcast(signature)
+    expected = comm.bcast(signatures[0])
     with collectively(comm):
-        if signature != expected:
+        for signature in (found for found in signatures if found != expected):
             given = f"Rank {comm.rank} writes {signature}, rank 0 {expected}"
             raise OptionError(f"{given}; give all ranks the same names and components.")
 
@@ -121,11 +157,12 @@ def _stream(comm, parts: list[bytes | _Packed]) -> Iterator[bytes]:
             yield from packed
 
 
-def _head(element: ReferenceElement) -> bytes:
+def _head(samples: list[Sampling]) -> bytes:
     """The beginning of the file. Only version 2.2 has the nodes of Lagrange hexahedra in VTK's present order; for the
     others the older version says the same to more readers.
     """
-    return (_HEAD % ("2.2" if element.cell == "hexahedron" and element.degree > 1 else "1.0")).encode()
+    is_new = any(sample.kind == LAGRANGE_TYPE["hexahedron"] for sample in samples)
+    return (_HEAD % ("2.2" if is_new else "1.0")).encode()
 
 
 def _of_one_type(comm, cell_data: dict) -> dict:
@@ -135,28 +172,26 @@ def _of_one_type(comm, cell_data: dict) -> dict:
     return {name: of.astype(np.result_type(*types[name])) if types[name] else of for name, of in cell_data.items()}
 
 
-def _parts(
-    element: ReferenceElement, points: np.ndarray, fields: dict, cell_data: dict, first: int, total: int
-) -> list:
+def _parts(blocks: list[_Block], samples: list[Sampling], cell_data: dict, sizes, counts, rank: int) -> list:
     """The `<Piece>` of all ranks' cells as text and this rank's parts (name, values) of its arrays.
 
-    first: number of this rank's first cell among the `total` of all ranks.
+    sizes [cell]: nodes of this rank's cells.   counts [rank, 2]: nodes and cells of each rank.
     """
-    degree = min(element.degree, MAX_DEGREE)
-    sample = Sampling(element, degree, points)
-    num_cells, num_nodes = len(points), len(sample.straight)
-    ends = num_nodes * np.arange(first, first + num_cells + 1, dtype=np.int64)
+    num_nodes, num_cells = counts.sum(axis=0)
+    ends = counts[:rank, 0].sum() + np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    pairs = list(zip(blocks, samples, strict=True))
+    fields = _joined({name: sample(of) for name, of in block.fields.items()} for block, sample in pairs)
     return [
-        b'<Piece NumberOfPoints="%d" NumberOfCells="%d">\n<PointData>\n' % (total * num_nodes, total),
-        *((name, sample(of)) for name, of in fields.items()),
+        b'<Piece NumberOfPoints="%d" NumberOfCells="%d">\n<PointData>\n' % (num_nodes, num_cells),
+        *fields.items(),
         b"</PointData>\n<CellData>\n",
-        *((name, padded(of, points.shape[2])) for name, of in cell_data.items()),
+        *((name, padded(of, samples[0].dim)) for name, of in cell_data.items()),
         b"</CellData>\n<Points>\n",
-        ("Points", sample(points)),
+        ("Points", np.concatenate([sample(block.points) for block, sample in pairs])),
         b"</Points>\n<Cells>\n",
         ("connectivity", np.arange(ends[0], ends[-1], dtype=np.int64)),
         ("offsets", ends[1:]),
-        ("types", np.full(num_cells, vtk_type(element.cell, degree), np.uint8)),
+        ("types", np.concatenate([np.full(len(block.points), sample.kind, np.uint8) for block, sample in pairs])),
         b"</Cells>\n</Piece>\n",
     ]
 
@@ -166,7 +201,7 @@ class Sampling:
 
     def __init__(self, element: ReferenceElement, degree: int, points: np.ndarray):
         """points [cell, node, dim]: they tell the cells' orientation; facets have none."""
-        self.dim = points.shape[2]
+        self.dim, self.kind = points.shape[2], vtk_type(element.cell, degree)
         self.straight = to_vtk(element.cell, element.degree, degree)
         if self.dim == element.dim:
             self.mirrored = to_vtk(element.cell, element.degree, degree, mirrored=True)

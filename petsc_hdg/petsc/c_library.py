@@ -30,7 +30,10 @@ _POLYTOPES = {
     6: "tetrahedron",
     7: "hexahedron",
     8: "prism",
+    9: "prism",  # as PETSc extrudes triangles
+    11: "pyramid",
 }
+_CONE_SIZES = np.array([0, 2, 2, 3, 4, 4, 4, 6, 5, 5, 6, 5])  # by number of the polytope, in PETSc
 
 
 def _candidates():
@@ -120,35 +123,63 @@ def cones(dm, start: int, end: int, size: int, orientations: bool = False) -> np
 
     Returns [point, size], plex points, PETSc's integer type (a copy). Raises MeshError if the cones differ in size.
     """
+    return _cones(dm, start, end, size, orientations).reshape(-1, size).copy()
+
+
+def mixed_cones(dm, start: int, end: int) -> np.ndarray:
+    """Cones [point, most] of the points of one stratum, plex points as in `cones`; the last one of a shorter cone is
+    repeated."""
+    sizes = _CONE_SIZES[_polytopes(dm, start, end)]
+    first = np.cumsum(sizes) - sizes
+    columns = np.minimum(np.arange(sizes.max(initial=0)), sizes[:, None] - 1)
+    return _cones(dm, start, end, sizes)[first[:, None] + columns]
+
+
+def _cones(dm, start: int, end: int, sizes, orientations: bool = False) -> np.ndarray:
+    """Cones of the points of one stratum, or their orientations, in a row, not copied. sizes: of each, or [point]."""
     if end <= start:
-        return np.empty((0, size), INT)
+        return np.empty(0, INT)
+    sizes = np.broadcast_to(sizes, end - start)
     section, array, storage = ctypes.c_void_p(), ctypes.c_void_p(), _c_int()
     call("DMPlexGetConeSection", _pointer(dm), ctypes.byref(section))
     call("DMPlexGetConeOrientations" if orientations else "DMPlexGetCones", _pointer(dm), ctypes.byref(array))
     call("PetscSectionGetStorageSize", section, ctypes.byref(storage))
     first = section_offset(section, start)
     last = section_offset(section, end - 1)
-    if last - first != (end - 1 - start) * size or first + (end - start) * size > storage.value:
+    total = int(sizes.sum())
+    if last - first != total - sizes[-1] or first + total > storage.value:
         raise MeshError(
             "The mesh mixes cell shapes; give a mesh of one shape (triangle, quadrilateral, tetrahedron or hexahedron)."
         )
     address = array.value + first * INT.itemsize
-    return _seen(address, (end - start) * size, INT).reshape(-1, size).copy()
+    return _seen(address, total, INT)
 
 
 def cell_shapes(dm) -> dict[str, int]:
     """Shapes of this rank's cells: name → number of cells. Shapes without a name of ours are called 'other'."""
-    start, end = dm.getHeightStratum(0)
-    label = ctypes.c_void_p()
+    shapes: dict[str, int] = {}
+    for kind, count in enumerate(np.bincount(_polytopes(dm, *dm.getHeightStratum(0)))):
+        if count:
+            name = _POLYTOPES.get(kind, "other")
+            shapes[name] = shapes.get(name, 0) + int(count)
+    return shapes
+
+
+def is_of_shape(dm, name: str) -> np.ndarray:
+    """This rank's cells [cell] bool that have the shape of a name."""
+    return np.isin(
+        _polytopes(dm, *dm.getHeightStratum(0)), [kind for kind, known in _POLYTOPES.items() if known == name]
+    )
+
+
+def _polytopes(dm, start: int, end: int) -> np.ndarray:
+    """PETSc's numbers of the polytopes [point] int8 of some points."""
+    label, found = ctypes.c_void_p(), np.zeros(max(0, end - start), np.int8)
     call("DMPlexGetCellTypeLabel", _pointer(dm), ctypes.byref(label))
-    shapes = {}
     for value in dm.getLabelIdIS("celltype").getIndices() if dm.hasLabel("celltype") else ():
         points = dm.getStratumIS("celltype", int(value)).getIndices()
-        count = int(np.count_nonzero((points >= start) & (points < end)))
-        if count:
-            name = _POLYTOPES.get(int(value), "other")
-            shapes[name] = shapes.get(name, 0) + count
-    return shapes
+        found[points[(points >= start) & (points < end)] - start] = value
+    return found
 
 
 def shared_points(dm) -> np.ndarray | None:
@@ -281,7 +312,19 @@ def set_points(dm, counts, sizes, cones, orientations, vertices) -> None:
     in a row; coordinates of the vertices [vertex, dim]."""
     arrays = [np.ascontiguousarray(each, INT) for each in (counts, sizes, cones, orientations)]
     arrays.append(np.ascontiguousarray(vertices, SCALAR))
-    call("DMPlexCreateFromDAG", _pointer(dm), _c_int(dm.getDimension()), *map(_address, arrays))
+    call("DMPlexCreateFromDAG", _pointer(dm), _c_int(len(counts) - 1), *map(_address, arrays))
+
+
+def set_shapes(dm, cells: list[tuple[str, int]], num_vertices: int) -> None:
+    """Tell a DMPlex of cells and vertices alone what its cells are: shapes and numbers of cells, as they follow."""
+    kinds = {name: kind for kind, name in reversed(_POLYTOPES.items())}
+    dm.createLabel("celltype")
+    first = 0
+    for kind, count in [*((kinds[name], count) for name, count in cells), (0, num_vertices)]:
+        if count:
+            points = PETSc.IS().createStride(count, first, 1, comm=PETSc.COMM_SELF)
+            dm.getLabel("celltype").setStratumIS(kind, points)
+        first += count
 
 
 def set_chebyshev_bounds(ksp: PETSc.KSP, lower: float, upper: float) -> None:

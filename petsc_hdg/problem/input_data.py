@@ -57,20 +57,31 @@ def copied(problem, u) -> PETSc.Vec:
     return u.copy()
 
 
-def auxiliary_values(discretization, name: str, value) -> np.ndarray:
-    """Values [cell, row, component] of an auxiliary field, from any form `Problem.set_auxiliary` takes. Collective."""
-    mesh, auxiliary = discretization.mesh, discretization.auxiliary
+def auxiliary_values(discretization, name: str, value) -> list[np.ndarray]:
+    """Values [cell, row, component], of each part of the mesh, of an auxiliary field, from any form that
+    `Problem.set_auxiliary` takes. Collective."""
+    mesh, parts = discretization.mesh, discretization.parts
     with collectively(mesh.comm):
-        field, _ = auxiliary.field(name)
-    rows = 1 if field.space == "cell" else auxiliary.element.num_basis
-    shape = (mesh.num_cells, rows, field.components)
+        field, _ = discretization.auxiliary.field(name)
+    rows = [1 if field.space == "cell" else part.auxiliary.element.num_basis for part in parts]
+    shapes = [(part.mesh.num_cells, count, field.components) for part, count in zip(parts, rows, strict=True)]
     if isinstance(value, dict):
-        return _by_region(mesh, name, value, shape)
+        found = _by_region(mesh, name, value, (mesh.num_cells, 1, field.components))
+    elif callable(value):
+        with collectively(mesh.comm):
+            of_parts = [_of_coordinates(*each, field, value) for each in zip(parts, shapes, strict=True)]
+            for part, values in zip(parts, of_parts, strict=True):
+                _require_finite(f"the function for auxiliary field '{name}'", values, part.mesh)
+        return of_parts
+    else:
+        found = _of_numbers(mesh, name, field, value)
+    return [np.broadcast_to(found[part.mesh.cells], shape) for part, shape in zip(parts, shapes, strict=True)]
+
+
+def _of_numbers(mesh, name: str, field, value) -> np.ndarray:
+    """Values [cell, 1, component] from numbers of a field, or of each cell. Collective."""
+    shape = (mesh.num_cells, 1, field.components)
     with collectively(mesh.comm):
-        if callable(value):
-            found = _of_coordinates(mesh, auxiliary, field, value, shape)
-            _require_finite(f"the function for auxiliary field '{name}'", found, mesh)
-            return found
         array = reals(f"auxiliary field '{name}'", value, PhysicsError)
         if not array.ndim or len(array) != mesh.num_cells:
             _require_finite(f"auxiliary field '{name}'", array)
@@ -105,9 +116,9 @@ def _by_region(mesh, name: str, value: dict, shape) -> np.ndarray:
     return out
 
 
-def _of_coordinates(mesh, auxiliary, field, function, shape) -> np.ndarray:
-    centre = np.mean(ReferenceElement(mesh.cell, 1).nodes, axis=0, keepdims=True)
-    x = element_nodes(mesh, centre if field.space == "cell" else auxiliary.element.nodes)
+def _of_coordinates(part, shape, field, function) -> np.ndarray:
+    centre = np.mean(ReferenceElement(part.mesh.cell, 1).nodes, axis=0, keepdims=True)
+    x = element_nodes(part.mesh, centre if field.space == "cell" else part.auxiliary.element.nodes)
     values = reals(f"the function for auxiliary field '{field.name}'", function(x), PhysicsError)
     if values.size != np.prod(shape) and values.size != np.prod(shape[:2]):
         raise PhysicsError(
@@ -149,10 +160,10 @@ def nodal_values(discretization, value) -> np.ndarray:
     if discretization.is_polytopic:
         return project(discretization, _values_at(fields, given, quadrature_points(discretization)))
     out = np.zeros(dofmap.num_owned)
-    for space in discretization.spaces:
+    for part, space in discretization.spaces_of_parts:
         inside = [f for f in fields if 0 <= f.offset - space.first_component < space.components]
-        nodes = dof_nodes(discretization.mesh, space)
-        numbers = dofmap.compact[dofmap.cell_dofs[:, space.first_dof : space.first_dof + space.num_dofs]]
+        nodes = dof_nodes(part.mesh, space)
+        numbers = dofmap.compact[part.dofmap.cell_dofs[:, space.first_dof : space.first_dof + space.num_dofs]]
         values = _values_at(inside, given, nodes).reshape(numbers.shape)
         mine = numbers < dofmap.num_owned
         out[numbers[mine]] = values[mine]

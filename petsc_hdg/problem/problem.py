@@ -138,7 +138,7 @@ class Problem(Restartable, Evaluated, Described):
         self._choose_device()
         with stages.stage("discretize"):
             require_facets(mesh, physics)
-            self.discretization = self.scheme(mesh, physics, self.options, DeviceLimits.of(self.device))
+            self.discretization = self.scheme.on(mesh, physics, self.options, DeviceLimits.of(self.device))
             self.petsc_comm = self.discretization.petsc_comm  # clones the mesh's DM: the user may destroy that one
             self.device.memory.unknowns = self.discretization.dofmap.num_owned  # numbering is collective
             self.device.memory.ranks = self.comm.size
@@ -274,7 +274,7 @@ class Problem(Restartable, Evaluated, Described):
         with collectively(self.comm):
             value = function_of(self, name, value, self.discretization.auxiliary.field(name)[0].components)
         with kept_levels.watched(self):
-            self.operator.set_auxiliary(name, input_data.auxiliary_values(self.discretization, name, value))
+            self.operator.set_auxiliary(name, *input_data.auxiliary_values(self.discretization, name, value))
         if name in self._unset:
             self._unset.remove(name)
 
@@ -283,10 +283,9 @@ class Problem(Restartable, Evaluated, Described):
         taken = replace(self.options, poly_subdivision="cells", **options)  # which the mesh has already
         physics = self._given.with_constants(**self.physics.constants)
         other = Problem(self.mesh, physics, taken, nullspace=self.nullspace)
-        fields, element = self.discretization.auxiliary, other.discretization.auxiliary.element
-        for name, values in fields.onto(element, self.operator.aux_rows, self.mesh.num_cells):
+        for name, values in self.operator.auxiliary_onto(other.discretization):
             if name in [field.name for field in physics.auxiliary]:
-                other.operator.set_auxiliary(name, values)
+                other.operator.set_auxiliary(name, *values)
         other._unset, other._outputs = list(self._unset), dict(self._outputs)
         return other
 

@@ -1,4 +1,4 @@
-"""Lagrange elements on the four reference cells, with the place of every degree of freedom, and their tables.
+"""Lagrange elements on the reference cells, with the place of every degree of freedom, and their tables.
 
 Quadrature rules are those of the reference cells and of each of their facets.
 """
@@ -21,13 +21,19 @@ def cell_dim(cell: str) -> int:
 
 
 def facet_cell(cell: str) -> str:
-    """Name of the reference cell of a facet: `interval`, `triangle` or `quadrilateral`."""
+    """Name of the reference cell of a facet, of cells that have facets of one shape: `interval`, `triangle` or
+    `quadrilateral`."""
     return {
         "triangle": "interval",
         "quadrilateral": "interval",
         "tetrahedron": "triangle",
         "hexahedron": "quadrilateral",
     }[cell]
+
+
+def entity_shapes(cell: str) -> list[list[str]]:
+    """Shapes of the sub-entities of a reference cell: entity_shapes[dimension][sub-entity] is a name."""
+    return [[kind.name for kind in kinds] for kinds in basix.cell.subentity_types(basix.CellType[cell])]
 
 
 def facet_count(cell: str) -> int:
@@ -47,7 +53,9 @@ def on_facets(cell: str, points: np.ndarray) -> np.ndarray:
 class ReferenceElement:
     """Lagrange element P_k (simplices) or Q_k (tensor cells), nodes at warped Gauss-Lobatto points (k = 0: centroid).
 
-    Numbering of vertices, edges, faces and basis functions is basix's.
+    Prisms have products of P_k and polynomials along the height, pyramids the rational functions that are P_k and Q_k
+    on their faces (Fuentes, Keith, Demkowicz and Nagaraj 2015). Numbering of vertices, edges, faces and basis functions
+    is basix's.
     """
 
     cell: str
@@ -59,9 +67,14 @@ class ReferenceElement:
             basix.ElementFamily.P,
             basix.CellType[self.cell],
             self.degree,
-            basix.LagrangeVariant.gll_warped,
+            basix.LagrangeVariant.equispaced if self._is_moved else basix.LagrangeVariant.gll_warped,
             discontinuous=self.degree == 0,
         )
+
+    @property
+    def _is_moved(self) -> bool:
+        """True where basix has equispaced nodes alone, and other cells have other nodes on the faces."""
+        return self.cell == "pyramid" and self.degree > 2
 
     @property
     def dim(self) -> int:
@@ -74,24 +87,35 @@ class ReferenceElement:
     @cached_property
     def nodes(self) -> np.ndarray:
         """Interpolation points [basis, dim] in reference coordinates."""
-        return np.array(self._basix().points)
+        points = np.array(self._basix().points)
+        if self._is_moved:
+            ends = basix.geometry(basix.CellType[self.cell])
+            line = ReferenceElement("interval", self.degree).nodes[2:]
+            base = ReferenceElement("quadrilateral", self.degree)
+            for (first, last), on in zip(
+                basix.topology(basix.CellType[self.cell])[1], self.entity_dofs[1], strict=True
+            ):
+                points[on] = ends[first] + line * (ends[last] - ends[first])
+            points[self.entity_dofs[2][0], :2] = base.nodes[base.entity_dofs[2][0]]
+        return points
 
     @cached_property
     def entity_dofs(self) -> list[list[list[int]]]:
         """Basis functions that belong to each sub-entity: entity_dofs[dimension][sub-entity] is a list."""
         return [[list(on) for on in entities] for entities in self._basix().entity_dofs]
 
-    @cached_property
-    def dofs_per_entity(self) -> tuple[int, ...]:
-        """Number of basis functions on one vertex, edge, …, cell."""
-        return tuple(len(on[0]) for on in self.entity_dofs)
-
     def tabulate(self, points: np.ndarray, derivatives: int = 1) -> np.ndarray:
         """Basis and derivatives [1 + dim, point, basis] at reference points [point, dim].
 
         Without derivatives (`derivatives=0`): [1, point, basis].
         """
-        return np.asarray(self._basix().tabulate(derivatives, np.ascontiguousarray(points))[..., 0])
+        table = np.asarray(self._basix().tabulate(derivatives, np.ascontiguousarray(points))[..., 0])
+        return table @ self._of_nodes if self._is_moved else table
+
+    @cached_property
+    def _of_nodes(self) -> np.ndarray:
+        """Coefficients [function of basix, function] of the functions of `nodes`."""
+        return np.linalg.inv(np.asarray(self._basix().tabulate(0, self.nodes)[0, ..., 0]))
 
 
 @dataclass(frozen=True)
@@ -154,26 +178,34 @@ def facet_quadrature(cell: str, degree: int) -> tuple[list[Quadrature], np.ndarr
     """Rules on each facet of a reference cell.
 
     Returns
-        rules    one Quadrature a facet: points in the cell's reference coordinates, weights that measure it there
+        rules    one Quadrature a facet: points in the cell's reference coordinates, weights that measure it there;
+                 those of facets of two shapes have as many points, some without weight
         normals  [facet, dim] outward unit normals of the reference cell
     """
     kind = basix.CellType[cell]
-    rule = _rule(facet_cell(cell), degree)
     dim = cell_dim(cell)
-    vertices = basix.geometry(kind)
+    vertices, of_facets = basix.geometry(kind), entity_shapes(cell)[dim - 1]
+    given = {shape: _rule(shape, degree) for shape in of_facets}
+    most = max(rule.num_points for rule in given.values())
     rules = []
-    for facet in basix.topology(kind)[dim - 1]:
-        corner = vertices[facet]
+    for facet, shape in zip(basix.topology(kind)[dim - 1], of_facets, strict=True):
+        corner, rule = vertices[facet], given[shape]
         tangents = np.stack([corner[i + 1] - corner[0] for i in range(dim - 1)], axis=1)
         measure = np.sqrt(np.linalg.det(tangents.T @ tangents))
-        rules.append(Quadrature(corner[0] + rule.points @ tangents.T, rule.weights * measure))
+        more = most - rule.num_points
+        points = np.pad(rule.points, ((0, more), (0, 0)), mode="edge")
+        rules.append(Quadrature(corner[0] + points @ tangents.T, np.pad(rule.weights, (0, more)) * measure))
     return rules, np.asarray(basix.cell.facet_outward_normals(kind))
 
 
 def inside(cell: str, points: np.ndarray, distance: float) -> np.ndarray:
-    """Points [point, dim] of a reference cell, those on its boundary moved inwards by a small distance."""
+    """Points [point, dim] of a reference cell, those on its boundary moved inwards by a small distance, of
+    prisms and pyramids all."""
     if is_tensor(cell):
         return np.clip(points, distance, 1 - distance)
+    if cell in ("prism", "pyramid"):
+        middle = basix.geometry(basix.CellType[cell]).mean(axis=0)
+        return points + 4 * distance * (middle - points)
     barycentric = np.maximum(np.column_stack([1 - points.sum(axis=1), points]), distance)
     return barycentric[:, 1:] / barycentric.sum(axis=1, keepdims=True)
 
@@ -220,4 +252,4 @@ def lobatto_facet_quadrature(cell: str, degree: int) -> tuple[list[Quadrature], 
 
 def is_tensor(cell: str) -> bool:
     """True if a cell is a tensor product of intervals."""
-    return facet_cell(cell) == "quadrilateral" or cell == "quadrilateral"
+    return cell in ("interval", "quadrilateral", "hexahedron")

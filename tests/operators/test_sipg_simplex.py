@@ -76,7 +76,7 @@ class Uncompiled:
             give_everything(self)
 
     def set_auxiliary(self, name: str, value) -> None:
-        self.operator.set_auxiliary(name, auxiliary_values(self.discretization, name, value))
+        self.operator.set_auxiliary(name, *auxiliary_values(self.discretization, name, value))
 
 
 class Sample:

@@ -101,7 +101,7 @@ def test_no_cells(tmp_path):
 
 GOOD = dict(cell="triangle", degree=1, points=np.zeros((2, 3, 2)), fields={"u": np.zeros((2, 3))}, cell_data={})
 BAD = {
-    "shape": (dict(cell="prism"), "accepted shapes are triangle"),
+    "shape": (dict(cell="octahedron"), "accepted shapes are triangle"),
     "degree": (dict(degree=0), "degree 0"),
     "points": (dict(points=np.zeros((2, 3, 3))), "[cell, node, 2]"),
     "interval": (dict(cell="interval"), "accepted shapes are triangle"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import factorial
 
+import basix
 import numpy as np
 import pytest
 
@@ -12,6 +13,7 @@ from petsc_hdg.reference import (
     ReferenceElement,
     cell_dim,
     cell_quadrature,
+    entity_shapes,
     facet_cell,
     facet_count,
     facet_quadrature,
@@ -56,8 +58,6 @@ def test_element(cell, degree):
         np.testing.assert_allclose(
             table.gradients[:, :, axis] @ nodal, degree * x[:, axis] ** (degree - 1), atol=5000 * EPS
         )
-    counts = sum(n * len(e) for n, e in zip(element.dofs_per_entity, element.entity_dofs, strict=True))
-    assert counts == element.num_basis
     assert sorted(b for on in element.entity_dofs for e in on for b in e) == list(range(element.num_basis))
 
 
@@ -95,3 +95,37 @@ def test_facet_quadrature_obeys_the_divergence_theorem(cell, degree):
         lower[axis] -= 1
         expected = powers[axis] * integral(cell, lower) if powers[axis] else 0.0
         assert flux == pytest.approx(expected, abs=50 * EPS)
+
+
+@pytest.mark.parametrize("degree", (1, 2, 3))
+@pytest.mark.parametrize("cell", ("prism", "pyramid"))
+def test_prisms_and_pyramids_have_the_nodes_of_their_neighbours(cell, degree):
+    element, vertices = ReferenceElement(cell, degree), ReferenceElement(cell, 1).nodes
+    np.testing.assert_allclose(element.tabulate(element.nodes, 0)[0], np.eye(element.num_basis), atol=200 * EPS)
+    x = np.random.default_rng(0).uniform(0.1, 0.4, (20, 3))
+    table = tabulate(element, x)
+    np.testing.assert_allclose(table.values @ element.nodes, x, atol=100 * EPS)
+    np.testing.assert_allclose(np.einsum("pbd,bc->pcd", table.gradients, element.nodes), [np.eye(3)] * 20, atol=5e-13)
+    for shape, corners, closure in zip(entity_shapes(cell)[2], *faces_of(cell), strict=True):
+        here = np.concatenate([element.entity_dofs[d][k] for d, on in enumerate(closure) for k in on]).astype(int)
+        frame = vertices[corners[1:3]] - vertices[corners[0]]
+        other = vertices[corners[0]] + ReferenceElement(shape, degree).nodes @ frame
+        found, expected = (np.array(sorted(map(tuple, np.round(nodes, 12)))) for nodes in (element.nodes[here], other))
+        np.testing.assert_allclose(found, expected, atol=1e-11)
+
+
+def faces_of(cell: str) -> tuple[list, list]:
+    """Vertices of the faces of a reference cell, and the entities of each dimension in their closures."""
+    kind = basix.CellType[cell]
+    return basix.topology(kind)[2], [on[:3] for on in basix.cell.sub_entity_connectivity(kind)[2]]
+
+
+@pytest.mark.parametrize("cell", ("prism", "pyramid"))
+def test_rules_on_facets_of_two_shapes(cell):
+    rules, normals = facet_quadrature(cell, 4)
+    assert len({rule.num_points for rule in rules}) == 1
+    areas = {"prism": [0.5, 1, 1, 2**0.5, 0.5], "pyramid": [1, 0.5, 0.5, 0.5**0.5, 0.5**0.5]}[cell]
+    np.testing.assert_allclose([rule.weights.sum() for rule in rules], areas, rtol=1e-13)
+    inside = cell_quadrature(cell, 4)
+    outward = sum(rule.weights @ (rule.points**4 @ normal) for rule, normal in zip(rules, normals, strict=True))
+    assert outward == pytest.approx(4 * inside.weights @ (inside.points**3).sum(axis=1), rel=1e-12)

@@ -3,18 +3,23 @@ one thread per cell."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 
 from ...codegen import KernelSpec, Launch, in_roles, signature
 from ...errors import OptionError
+from ...mesh.shapes import CELLS, SHAPES
 from ...options import VARIANTS
-from ..base import cell_fastest, padded
+from ...reference import ReferenceElement
+from ..base import Discretization, cell_fastest, padded
+from ..dofmap import build_dofmaps
 from ..lines import UNROLL
 from ..primal import LANES_LIMIT, POINTWISE, PrimalDiscretization
 from ..strong_conditions import StrongConditions
-from .patches import LONGEST, PATCH_THREADS, Patches, build_patches, patch_cells
+from ..transposition import DeviceLimits
+from .patches import LONGEST, PATCH_CELLS, PATCH_THREADS, Patches, build_patches, patch_cells
 from .tensor import (
     check_tensor,
     line_diagonal,
@@ -35,6 +40,7 @@ PATCHES = POINTWISE + signature("""
 SYMMETRIC_DEGREE = 8  # up to which the rules of simplices treat all corners alike
 UNROLLED_POINTS = 8  # times components: points of a cell that a thread of a patch does in a row
 MOST_SHAPES = 3  # of sums along lines that a GPU tries: each takes a second to compile
+ALIGNED = 128  # numbers that the element vectors of a part begin at a multiple of, as buffers within buffers have to
 CELL_KERNEL_LIMIT = 10  # degrees of freedom up to which one GPU thread per cell keeps its vectors in registers
 
 
@@ -43,8 +49,20 @@ class ContinuousGalerkin(StrongConditions, PrimalDiscretization):
 
     name = "cg_gpu"
     degrees = (1, 9)
+    shapes, mixes = SHAPES, True
+    is_whole = True  # whether the mesh has no other cells
     follows_symmetry = False
     element_kernels = VARIANTS
+
+    @classmethod
+    def on(cls, mesh, physics, options, limits) -> ContinuousGalerkin:
+        """As in Discretization: of cells of several shapes by a discretization of several parts."""
+        return (cls if len(mesh.parts) == 1 else MixedGalerkin)(mesh, physics, options, limits)
+
+    def _check_degree(self) -> None:
+        if any(part.cell not in CELLS for part in self.mesh.parts):
+            self.degrees = (1, 3)  # with one node inside a triangle at most, no cell need know how others see it
+        super()._check_degree()
 
     # Arrays, cell fastest ------------------------------------------------------------------------------------------
 
@@ -94,6 +112,11 @@ class ContinuousGalerkin(StrongConditions, PrimalDiscretization):
             inside = line_flops(self) * len(self.spaces) / (2 * self.physics.num_components)
         return float(inside), on_facet
 
+    @property
+    def num_entries(self) -> int:
+        """Numbers in the element vectors of cells and facets."""
+        return self.num_dofs * (self.stride + (self.facet_stride if self.num_facets else 0))
+
     def facet_sides(self) -> np.ndarray:
         """Sides that a cell evaluates on each of its facets [num_cells, facet]: those of natural conditions."""
         sides = np.zeros((self.mesh.num_cells, self.num_facets_of_cell))
@@ -132,8 +155,8 @@ class ContinuousGalerkin(StrongConditions, PrimalDiscretization):
         quadrilaterals and hexahedra) or `patch` (one first-order field)."""
         if self.options.kernel == "patch" and not self.is_first_order:
             raise OptionError(
-                f"-{self.options.prefix}fe_kernel patch takes one field of degree 1 on straight cells; "
-                "use cell, transpose or auto"
+                f"-{self.options.prefix}fe_kernel patch takes one field of degree 1 on straight cells of one shape, "
+                f"{', '.join(PATCH_CELLS)}; use cell, transpose or auto"
             )
         if self.options.kernel == "tensor":
             check_tensor(self)
@@ -153,8 +176,13 @@ class ContinuousGalerkin(StrongConditions, PrimalDiscretization):
 
     @property
     def is_first_order(self) -> bool:
-        """One field whose nodes are the cells' vertices."""
-        return len(self.spaces) == 1 and self.spaces[0].element.degree == self.mesh.geometry.degree == 1
+        """One field whose nodes are the cells' vertices, on cells that have patches."""
+        return (
+            self.is_whole
+            and self.mesh.cell in PATCH_CELLS
+            and len(self.spaces) == 1
+            and self.spaces[0].element.degree == self.mesh.geometry.degree == 1
+        )
 
     @property
     def cells_per_thread(self) -> int:
@@ -247,3 +275,65 @@ class ContinuousGalerkin(StrongConditions, PrimalDiscretization):
     def flux_spec(self) -> KernelSpec:
         """Spec of `cg_flux`."""
         return self.facet_spec("cg_flux", ("cg_flux.cl",), self.facet_tables(*self.facet_rules), F0=1, F1=1)
+
+
+class MixedGalerkin(ContinuousGalerkin):
+    """`cg_gpu` on a mesh of several parts.
+
+    parts: of the mesh, as discretizations of their own, whose numbers are those of the whole.
+    starts [part]: where element vectors of the parts begin in a buffer of `num_entries` numbers.
+    spaces: what is the same for cells of all shapes; the elements are those of the parts.
+    """
+
+    parts: tuple[ContinuousGalerkin, ...] = ()
+
+    def __init__(self, mesh, physics, options, limits: DeviceLimits | None = None):
+        Discretization.__init__(self, mesh, physics, options)
+        self.limits = limits or DeviceLimits()
+        self.parts = tuple(ContinuousGalerkin(part, physics, options, limits) for part in mesh.parts)
+        of_all = [replace(s, element=ReferenceElement(mesh.cell, s.element.degree)) for s in self.parts[0].spaces]
+        self.spaces, self.auxiliary = tuple(of_all), self.parts[0].auxiliary
+        dofmaps = build_dofmaps(mesh, [part.spaces for part in self.parts], self.constrained_components[0])
+        self.dofmap = replace(dofmaps[0], cell_dofs=np.zeros((0, 0), np.int32))
+        facets = self.natural_facets
+        for part, dofmap in zip(self.parts, dofmaps, strict=True):
+            first, last = part.mesh.cells.start, part.mesh.cells.stop
+            mine = facets[:, (facets[0] >= first) & (facets[0] < last)] - np.array([[first], [0], [0]], np.int32)
+            part.is_whole, part.dofmap, part.natural_facets = False, dofmap, mine
+            part.constrained_components = self.constrained_components
+        sizes = [-(-part.num_entries // ALIGNED) * ALIGNED for part in self.parts]
+        self.starts, self._end = np.cumsum([0, *sizes[:-1]]).tolist(), sum(sizes)
+
+    @property
+    def num_entries(self) -> int:
+        """As in ContinuousGalerkin, of all parts."""
+        return self._end
+
+    def in_precision(self, precision: str) -> MixedGalerkin:
+        """As in PrimalDiscretization, of all parts."""
+        other = super().in_precision(precision)
+        other.parts = tuple(part.in_precision(precision) for part in self.parts)
+        return other
+
+    @property
+    def variant(self) -> str:
+        """Those of the parts."""
+        return " and ".join(dict.fromkeys(part.variant for part in self.parts))
+
+    def places_of_rows(self) -> list[tuple]:
+        """As in Discretization: those of all parts."""
+        return [
+            (part.cell_dofs() if numbers is None else numbers, *sizes, start + first)
+            for part, start in zip(self.parts, self.starts, strict=True)
+            for numbers, *sizes, first in part.places_of_rows()
+        ]
+
+    def matrix_numbers(self) -> tuple[np.ndarray, np.ndarray]:
+        """As in PrimalDiscretization: of the matrices of all parts."""
+        rows, columns = zip(*(part.matrix_numbers() for part in self.parts), strict=True)
+        return np.concatenate(rows), np.concatenate(columns)
+
+    @property
+    def cell_costs(self) -> np.ndarray:
+        """As in Discretization."""
+        return np.concatenate([part.cell_costs for part in self.parts])

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...codegen import KernelSpec, Launch, in_roles
 from ...errors import OptionError
-from ...reference import ReferenceElement, cell_quadrature
+from ...reference import ReferenceElement, cell_quadrature, is_tensor
 from ..lines import UNROLL, as_vectors, cpu_lanes, lagrange, tensor_order
 
 LINES = ("cg_point.clh", "lines.clh", "cg_tensor.clh", "cg_tensor_group.clh")
@@ -28,9 +28,9 @@ class LineShape:
 
 
 def check_tensor(disc) -> None:
-    """Raises OptionError where cells are simplices, or not even one fits the device's local memory."""
+    """Raises OptionError where cells have no lines, or not even one fits the device's local memory."""
     prefix, most = disc.options.prefix, disc.limits.local_bytes
-    if disc.mesh.shape.is_simplex:
+    if not is_tensor(disc.mesh.cell):
         raise OptionError(
             f"-{prefix}fe_kernel tensor sums along lines of quadrilaterals and hexahedra, the mesh has "
             f"{disc.mesh.cell} cells; use cell, transpose or auto"
@@ -45,7 +45,7 @@ def check_tensor(disc) -> None:
 
 def takes_lines(disc) -> bool:
     """True if cells have lines, and one fits the device's local memory."""
-    return not disc.mesh.shape.is_simplex and bool(line_shapes(disc))
+    return is_tensor(disc.mesh.cell) and bool(line_shapes(disc))
 
 
 def line_flops(disc) -> int:

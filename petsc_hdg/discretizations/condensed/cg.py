@@ -36,11 +36,6 @@ class SkeletonElement:
         """Basis functions of each sub-entity; the interior has none here."""
         return [*self.whole.entity_dofs[:-1], [[]]]
 
-    @property
-    def dofs_per_entity(self) -> tuple[int, ...]:
-        """Number of basis functions on one vertex, edge, …, cell."""
-        return (*self.whole.dofs_per_entity[:-1], 0)
-
 
 class CondensedCG(CondensedDiscretization):
     """The scheme `cg_gpu` with `-cg_condense`: Lagrange elements whose cells' interiors are eliminated."""

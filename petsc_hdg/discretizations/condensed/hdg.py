@@ -213,14 +213,14 @@ class HybridizedDG(CondensedDiscretization):
         cells, facets = np.nonzero((numbers >= 0).any(axis=(2, 3)))
         return cells, facets, numbers[cells, facets]
 
-    def essential_auxiliary(self, rows: np.ndarray) -> np.ndarray:
+    def essential_auxiliary(self, rows_of_parts: list[np.ndarray]) -> np.ndarray:
         """Auxiliary values [side, point, component] at the points of `essential_points`, inside the mesh the mean of
         both cells. Collective."""
         cells, facets, _ = self._essential_sides()
         rules = facet_quadrature(self.mesh.cell, self.projection_degree)[0]
         found = np.zeros((len(cells), rules[0].num_points, self.physics.num_auxiliary))
         for facet, rule in enumerate(rules):
-            values = self.auxiliary.at(rule.points, rows, cells[facets == facet])
+            values = self.auxiliary.at(rule.points, rows_of_parts[0], cells[facets == facet])
             found[facets == facet] = values[:, :, : found.shape[2]]
         return self._mean_of_sides(found, entity_points(self.mesh, self.dim - 1)[cells, facets])
 

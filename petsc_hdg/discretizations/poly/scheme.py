@@ -156,6 +156,7 @@ class PolytopicDG(Discretization):
 
         With `-poly_subdivision coarse` agglomerates are divided anew into fewer triangles.
         """
+        cls.require_shapes(mesh)
         count = options.poly_agglomerates
         if mesh.polytopes is None and count:
             mesh = agglomerate(mesh, count)

@@ -58,11 +58,6 @@ class TraceElement:
             for d, count in enumerate(counts)
         ]
 
-    @property
-    def dofs_per_entity(self) -> tuple[int, ...]:
-        """Number of basis functions on one vertex, edge, …, cell."""
-        return tuple(self.num_facet_basis if d == self.dim - 1 else 0 for d in range(self.dim + 1))
-
     def facet_table(self, degree: int) -> np.ndarray:
         """Basis of one facet [point, node] at the points of the facet rule of a degree (see facet_quadrature)."""
         points, _ = basix.make_quadrature(basix.CellType[facet_cell(self.cell)], degree)

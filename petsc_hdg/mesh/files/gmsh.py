@@ -33,6 +33,10 @@ _EDGES = {
 }
 
 
+class UnreadableError(MeshError):
+    """A file that PETSc's reader gives up, as it does of tetrahedra and prisms together."""
+
+
 def read(path: Path, comm):
     """DMPlex with all cells on rank 0, labels by physical names, or numbers of groups without one. Raises MeshError."""
     with tempfile.TemporaryDirectory() as folder:
@@ -42,7 +46,7 @@ def read(path: Path, comm):
         try:
             return _read(plain, comm)
         except MeshError as error:
-            raise MeshError(str(error).replace(str(plain), str(path))) from None
+            raise type(error)(str(error).replace(str(plain), str(path))) from None
 
 
 def _without_remarks(path: Path, folder: Path) -> Path:
@@ -159,9 +163,9 @@ def _create(path: Path, comm):
     try:
         return PETSc.DMPlex().createFromFile(str(path), interpolate=True, comm=comm)
     except PETSc.Error as error:
-        raise MeshError(
+        raise UnreadableError(
             f"Mesh file {path} cannot be read as a Gmsh mesh ({c_library.reason(error)}); "
-            "write it again with Gmsh as MSH 4.1 or 2.2, with cells of one shape."
+            "write it again with Gmsh as MSH 4.1 or 2.2, straight (-order 1) where its cells have several shapes."
         ) from None
 
 
@@ -218,7 +222,7 @@ def _edge_nodes(dm, dim: int, nodes: np.ndarray, points: np.ndarray) -> np.ndarr
     """Node in the middle of each edge [edge, dim]; cells find their vertices among their nodes by equal coordinates."""
     s = shape("triangle" if dim == 2 else "tetrahedron")
     start, end = dm.getChart()
-    topology = Topology(dm, s, np.ones(end - start, bool), np.arange(len(points)))
+    topology = Topology(dm, (s,), np.ones(end - start, bool), np.arange(len(points)))
     corners = points[topology.cell_vertices]
     match = (nodes[:, _VERTICES[dim], None, :] == corners[:, None, :, :]).all(axis=3)  # [cell, position, vertex]
     if not (match.sum(axis=2) == 1).all():

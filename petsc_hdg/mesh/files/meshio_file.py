@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from contextlib import redirect_stderr
+from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
 
@@ -12,12 +12,20 @@ import numpy as np
 from ...errors import MeshError
 from ...value_checks import shown
 from ..cell_list import CellList
-from ..shapes import SURFACE
+from ..mixed_list import MixedList
+from ..shapes import CELLS, SURFACE
 
-_CELL = {"triangle": "triangle", "quad": "quadrilateral", "tetra": "tetrahedron", "hexahedron": "hexahedron"}
+_CELL = {
+    "triangle": "triangle",
+    "quad": "quadrilateral",
+    "tetra": "tetrahedron",
+    "hexahedron": "hexahedron",
+    "wedge": "prism",
+    "pyramid": "pyramid",
+}
 _DIM = {"vertex": 0, "line": 1, "triangle": 2, "quad": 2, "tetra": 3, "hexahedron": 3, "wedge": 3, "pyramid": 3}
-# meshio numbers quadrilaterals and hexahedra around, as VTK does; basix counts the first axis fastest.
-_TENSOR = {"quad": [0, 1, 3, 2], "hexahedron": [0, 1, 3, 2, 4, 5, 7, 6]}
+# meshio numbers quadrilaterals, those of hexahedra and pyramids too, around; basix counts the first axis fastest.
+_TENSOR = {"quad": [0, 1, 3, 2], "hexahedron": [0, 1, 3, 2, 4, 5, 7, 6], "pyramid": [0, 1, 3, 2, 4]}
 # Kinds of VTK's cells, and the order of their vertices where that is not the one of meshio.
 _VTK: dict[int, tuple[str, slice | list[int]]] = {
     1: ("vertex", slice(None)),
@@ -35,7 +43,7 @@ _TAGS = ("gmsh:physical", "medit:ref", "cell_tags", "flac3d:group", "avsucd:mate
 _PLANE = ("polygon", "triangle", "quad")
 
 
-def read(path: Path) -> CellList:
+def read(path: Path) -> CellList | MixedList:
     """The mesh in a file. Raises MeshError."""
     return from_meshio(load(path), f"Mesh file {path}")
 
@@ -51,7 +59,7 @@ def load(path: Path):
         )
     said = StringIO()
     try:
-        with redirect_stderr(said):
+        with redirect_stderr(said), redirect_stdout(StringIO()):
             return meshio.read(path)
     except (Exception, SystemExit) as error:  # meshio lets errors of many kinds pass, or prints them and exits
         reason = " ".join((said.getvalue() if isinstance(error, SystemExit) else str(error)).split())
@@ -91,7 +99,7 @@ def of_meshio(given):
     return given
 
 
-def from_meshio(found, what: str) -> CellList:
+def from_meshio(found, what: str) -> CellList | MixedList:
     """Cell list of a meshio mesh, which messages call `what`. Raises MeshError for shapes that are not accepted."""
     kinds = [block.type for block in found.cells if len(block.data)]
     unknown = sorted({kind for kind in kinds if kind not in _DIM})
@@ -101,29 +109,30 @@ def from_meshio(found, what: str) -> CellList:
             "(curved ones: in Gmsh files; polygons and polyhedra: by petsc_hdg.polygons_from_file)."
         )
     dim = max((_DIM[kind] for kind in kinds), default=0)
-    shapes = sorted({kind for kind in kinds if _DIM[kind] == dim})
-    if dim < 2 or len(shapes) > 1 or shapes[0] not in _CELL:
-        raise MeshError(
-            f"{what} has cells of type {', '.join(shapes) or 'none'}; one of {', '.join(_CELL)} is accepted."
-        )
-    kind = shapes[0]
-    blocks = [block.data if block.type == kind else None for block in found.cells]
-    cells = np.concatenate([data for data in blocks if data is not None])
-    offset = np.cumsum([0] + [0 if data is None else len(data) for data in blocks])
-    boundaries, regions = defaultdict(list), defaultdict(list)
+    shapes = list(dict.fromkeys(kind for kind in kinds if _DIM[kind] == dim))
+    if dim < 2:
+        raise MeshError(f"{what} has cells of type {', '.join(shapes) or 'none'}; {', '.join(_CELL)} are accepted.")
+    order = [block for kind in shapes for block, of in enumerate(found.cells) if of.type == kind]
+    offset = dict(zip(order, np.cumsum([0, *(len(found.cells[block].data) for block in order)]).tolist(), strict=False))
+    cells: dict[str, np.ndarray] = {}
+    for kind in shapes:
+        of_kind = np.concatenate([found.cells[block].data for block in order if found.cells[block].type == kind])
+        cells[_CELL[kind]] = of_kind[:, _TENSOR[kind]] if kind in _TENSOR else of_kind
+    boundaries: dict[str, dict] = defaultdict(lambda: defaultdict(list))
+    regions = defaultdict(list)
     for name, block, rows in named(found):
-        block_dim = _DIM[found.cells[block].type]
+        data, block_dim = found.cells[block].data, _DIM[found.cells[block].type]
         if block_dim == dim:
             regions[name].append(offset[block] + rows)
         elif block_dim == dim - 1:
-            boundaries[name].append(found.cells[block].data[rows])
-    return CellList(
-        _CELL[kind],
-        cells[:, _TENSOR[kind]] if kind in _TENSOR else cells,
-        flat(np.asarray(found.points, float), dim, what),
-        {name: np.concatenate(parts) for name, parts in boundaries.items()},
-        {name: np.concatenate(parts) for name, parts in regions.items()},
-    )
+            boundaries[name][data.shape[1]].append(data[rows])
+    points = flat(np.asarray(found.points, float), dim, what)
+    facets = {name: [np.concatenate(of) for of in by_width.values()] for name, by_width in boundaries.items()}
+    numbers = {name: np.concatenate(parts) for name, parts in regions.items()}
+    if len(shapes) > 1 or _CELL[shapes[0]] not in CELLS:
+        return MixedList(cells, points, facets, numbers)
+    ((cell, of_cells),) = cells.items()
+    return CellList(cell, of_cells, points, {name: np.concatenate(of) for name, of in facets.items()}, numbers)
 
 
 def flat(points: np.ndarray, dim: int, what: str) -> np.ndarray:

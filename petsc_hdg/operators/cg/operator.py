@@ -12,7 +12,6 @@ import numpy as np
 
 from ...device import Kernel, kernels_of
 from ...device.platforms import opencl
-from ...discretizations.dofmap import entity_points
 from ..check import fastest_on_ones
 from ..overlap import FIRST, LAST, OUTER, in_parts, part_range
 from ..primal import PrimalOperator
@@ -26,9 +25,12 @@ class CGOperator(PrimalOperator):
 
     def __init__(self, discretization, arrays, source=None):
         super().__init__(discretization, arrays, source)
-        disc = discretization
-        self._facets = self._numbers("_facets", lambda: disc.facets, "facets") if disc.num_facets else None
         self._fluxes: dict[str | None, ConsistentFlux] = {}
+
+    def _load_cells(self) -> None:
+        super()._load_cells()
+        disc = self.discretization
+        self._facets = self._numbers("_facets", lambda: disc.facets, "facets") if disc.num_facets else None
 
     @cached_property
     def _element(self):
@@ -38,8 +40,7 @@ class CGOperator(PrimalOperator):
     @property
     def num_entries(self) -> int:
         """Numbers in the element vectors of cells and facets."""
-        disc = self.discretization
-        return disc.num_dofs * (disc.stride + (disc.facet_stride if disc.num_facets else 0))
+        return self.discretization.num_entries
 
     # Kernels, compiled at first use ----------------------------------------------------------------------
 
@@ -104,15 +105,7 @@ class CGOperator(PrimalOperator):
 
     def transposed(self, w, out) -> None:
         """out = Jᵀ w at the state of `linearize`. Collective."""
-        kernels = self._transposed_kernels
-
-        def run(part):
-            self._launch_cells(kernels["cg_transposed"], self._element, part, du=self.direction)
-            if part in (None, OUTER) and self.discretization.num_facets:
-                self._launch_facets(kernels["cg_facet_transposed"], self._element, du=self.direction)
-            self.assemble(self._element, out, part)
-
-        in_parts(self.direction, w, run, out, self.ghost_sums)
+        self._sum("transposed", self.direction, w, out, self.sum_elements, du=self.direction)
 
     def data_action(self, out) -> None:
         """out = J d at the state of `linearize`, where d is the essential values alone. Collective."""
@@ -124,9 +117,7 @@ class CGOperator(PrimalOperator):
 
     def diagonal(self, out) -> None:
         """out = diagonal of J. Collective."""
-        self.run_columns("cg_diagonal", self._element)
-        self.run_facets("cg_facet_diagonal", self._element)
-        self.assemble(self._element, out)
+        self.sum_elements("diagonal", out)
         self.halo.reverse_add(self.ghost_sums, out)
 
     def matrix_buffers(self) -> tuple:
@@ -144,13 +135,14 @@ class CGOperator(PrimalOperator):
         """The flux of the scheme through the facets of a named boundary [component], as the cells of a region see it.
         It balances the sources at a steady solution, those of the region on all of its facets. Collective."""
         if side not in self._fluxes:
-            self._fluxes[side] = ConsistentFlux(self, self._flux_kernel, side)
+            self._fluxes[side] = ConsistentFlux(self, side)
         return self._fluxes[side](label, u, t)
 
-    def set_auxiliary(self, name: str, values: np.ndarray) -> None:
-        super().set_auxiliary(name, values)
+    def load_auxiliary(self, name: str, values: np.ndarray) -> bool:
+        changes = super().load_auxiliary(name, values)
         if vars(self).get("patches") is not None:
             self.patches.load_auxiliary()
+        return changes
 
     # Steps -----------------------------------------------------------------------------------------------
 
@@ -169,8 +161,8 @@ class CGOperator(PrimalOperator):
         kernel.launch(disc.num_facets, self.arguments(kernel, disc.num_facets, **where))
 
     def _sum(self, what: str, vector: TailedVector, given, out, local=None, **where) -> None:
-        """out = sum over all ranks' cells and facets of their `residual` or `action`, by `local` or in the quickest
-        way; `given` are the owned values of `vector`. Collective."""
+        """out = sum over all ranks' cells and facets of their `residual`, `action` or `transposed`, by `local` or in
+        the quickest way; `given` are the owned values of `vector`. Collective."""
         local = local or (self.sum_elements if self.patches is None else self.patches.sum)
 
         def run(part):
@@ -180,10 +172,18 @@ class CGOperator(PrimalOperator):
 
     def sum_elements(self, what: str, out, part: int | None = None, **where) -> None:
         """out, and the ghost sums: this rank's cells and facets, by element vectors."""
-        self.run_cells(f"cg_{what}", self._element, part, **where)
-        if part in (None, OUTER):
-            self.run_facets(f"cg_facet_{what}", self._element, **where)
+        self.fill_elements(what, part, **where)
         self.assemble(self._element, out, part)
+
+    def fill_elements(self, what: str, part: int | None = None, **where) -> None:
+        """Element vectors of this rank's cells and facets: `residual`, `action`, `transposed` or `diagonal`."""
+        kernels = self._transposed_kernels if what == "transposed" else self.kernels
+        if what == "diagonal":
+            self.run_columns("cg_diagonal", self._element, **where)
+        else:
+            self._launch_cells(kernels[f"cg_{what}"], self._element, part, **where)
+        if part in (None, OUTER) and self.discretization.num_facets:
+            self._launch_facets(kernels[f"cg_facet_{what}"], self._element, **where)
 
 
 class ConsistentFlux:
@@ -198,18 +198,21 @@ class ConsistentFlux:
     From the side of a region the same is done with its cells alone. Its facets that have a cell of the mesh behind them
     take part in all components, whatever conditions they have.
 
-    kernel: of the discretization's `flux_spec`.   side: name of the region that sees the facets; None: the whole mesh.
+    side: name of the region that sees the facets; None: the whole mesh.
     """
 
-    def __init__(self, operator, kernel: Kernel, side: str | None = None):
-        self.operator, self._kernel, self._side = operator, kernel, side
+    def __init__(self, operator, side: str | None = None):
+        self.operator, self._side = operator, side
         self.disc = disc = operator.discretization
         mesh = disc.mesh
         self._inside = np.ones(mesh.num_cells, bool) if side is None else mesh.cell_mask(side)
-        facets, mine = mesh.topology.entity[mesh.dim - 1][: mesh.num_cells], self._inside[:, None]
-        seen = mesh.exchange_facets(np.bincount(facets[self._inside].ravel(), minlength=mesh.num_facets))
-        border = mine & (seen == 1)[facets] & ~mesh.exterior[facets]  # between the region and others
-        essential = self._of_sides(disc.constrained_components[0])  # both sides of interior ones
+        mine, (first, last) = self._inside[:, None], mesh.topology.stratum[mesh.dim - 1]
+        seen = mesh.count_sides(self._inside)
+        border = mine & mesh.on_sides((seen == 1) & ~mesh.exterior)  # between the region and others
+        start = mesh.dm.getChart()[0]
+        essential = mesh.on_sides(
+            disc.constrained_components[0][first - start : last - start]
+        )  # both sides of inner ones
         self._open = mine[..., None] & essential | border[..., None]  # [cell, facet of the cell, component]: f1·n
         natural = disc.natural_facets
         natural = natural[:, self._inside[natural[0]] & ~border[natural[0], natural[1]]]
@@ -225,46 +228,36 @@ class ConsistentFlux:
         there[mesh.boundary_facets(label, self._side is not None, self._side)] = True
         state, rest = self.operator.current.use(u), self.operator.rest
         self.operator.update_essential(state, t), self.operator.update_essential(rest, t)
-        rows = self._facet_rows(state, rest, t)  # [facet, dof]
-        through = rows[there[self._cells, self._local]].sum(axis=0)
-        if not disc.physics.uses_time_derivative:
-            through = through + self._left_over(there, rows, state, rest, t)
-        total = np.bincount(disc.dof_components, weights=through, minlength=disc.physics.num_components)
+        shares = None if disc.physics.uses_time_derivative else self._shares(there)
+        total = sum(self._of_part(part, there, shares, state, rest, t) for part in self.operator.parts)
         return mesh.comm.allreduce(total)
 
-    def _left_over(self, there: np.ndarray, rows: np.ndarray, state, rest, t: float) -> np.ndarray:
-        """Rests of the rows at nodes of facets with f1·n beside these: the share of sides [cell, facet of the cell],
-        from this rank's cells [dof]. Collective."""
-        operator, disc = self.operator, self.disc
-        operator.run_cells("cg_residual", operator._element, state=state, rate=rest, t=t)
-        size = disc.num_dofs * disc.stride
-        volumes = disc.of_cells(operator.arrays.to_host(operator._element, size, name="fluxes").astype(float))
-        volumes[~self._inside] = 0.0
-        np.subtract.at(volumes, self._cells, rows)
-        return np.einsum("cd,cd->d", self._shares(there), volumes)
+    def _of_part(self, operator, there: np.ndarray, shares, state, rest, t: float) -> np.ndarray:
+        """What the cells of a part of the mesh give [component]: of sides [cell, facet of the cell] of all cells, and
+        the shares of points [component, point] that these have in the rests of rows, if any."""
+        disc, own = operator.discretization, operator.discretization.mesh.cells
+        here = (self._cells >= own.start) & (self._cells < own.stop)
+        cells, local, condition = self._cells[here] - own.start, self._local[here], self._condition[here]
+        facets = np.column_stack([cells, local, condition, self._open[own][cells, local]])
+        rows = operator.over_facets(operator._flux_kernel, facets, disc.num_dofs, state, rest, t=t).T
+        through = rows[there[own][cells, local]].sum(axis=0)  # rows [facet, dof]: ∫ φ j, j is f1·n, or what is given
+        if shares is not None:
+            operator.run_cells("cg_residual", operator._element, state=state, rate=rest, t=t)
+            size = disc.num_dofs * disc.stride
+            volumes = disc.of_cells(operator.arrays.to_host(operator._element, size, name="fluxes").astype(float))
+            volumes[~self._inside[own]] = 0.0
+            np.subtract.at(volumes, cells, rows)
+            for space in disc.spaces:
+                for basis, points in disc.basis_points(space, slice(None)):
+                    for c in range(space.components):
+                        dof, component = space.first_dof + basis * space.components + c, space.first_component + c
+                        through[dof] += shares[component][points] @ volumes[:, dof]
+        return np.bincount(disc.dof_components, weights=through, minlength=disc.physics.num_components)
 
-    def _facet_rows(self, state, rest, t: float) -> np.ndarray:
-        """∫ φ j of each facet and each function of its cell [facet, dof]: j is f1·n, or what is given."""
-        flags = self._open[self._cells, self._local]
-        facets = np.column_stack([self._cells, self._local, self._condition, flags])
-        return self.operator.over_facets(self._kernel, facets, self.disc.num_dofs, state, rest, t=t).T
-
-    def _of_sides(self, on_points: np.ndarray) -> np.ndarray:
-        """Values of points [point, …] by sides of this rank's cells [cell, facet of the cell, …]."""
-        return on_points[entity_points(self.disc.mesh, self.disc.dim - 1)]
-
-    def _shares(self, there: np.ndarray) -> np.ndarray:
-        """Part [cell, dof] of the node of each function that some sides [cell, facet of the cell] have. Collective."""
-        disc = self.disc
-        shares, everything = np.zeros((disc.mesh.num_cells, disc.num_dofs)), slice(None)
-        for space in disc.spaces:
-            for c in range(space.components):
-                component = space.first_component + c
-                mine = disc.mesh.facets_around(there & self._open[..., component])
-                part = mine / np.maximum(self._around[component], 1)
-                for basis, points in disc.basis_points(space, everything):
-                    shares[:, space.first_dof + basis * space.components + c] = part[points]
-        return shares
+    def _shares(self, there: np.ndarray) -> list[np.ndarray]:
+        """Part of each node that some sides [cell, facet of the cell] have, of each component [point]. Collective."""
+        counts = [self.disc.mesh.facets_around(there & self._open[..., c]) for c in range(len(self._around))]
+        return [mine / np.maximum(around, 1) for mine, around in zip(counts, self._around, strict=True)]
 
 
 class PatchOperator:

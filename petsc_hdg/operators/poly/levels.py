@@ -82,12 +82,10 @@ class AgglomerateLevels:
         if self._version == self.fine.version:
             return
         self._version = self.fine.version
-        rows, finest = self.fine.aux_rows, self.fine.discretization
         for operator in self.operators:
             operator.set_constants(self.fine.constants)
-            element = operator.discretization.auxiliary.element
-            for name, values in finest.auxiliary.onto(element, rows, finest.mesh.num_cells):
-                operator.set_auxiliary(name, values)
+            for name, values in self.fine.auxiliary_onto(operator.discretization):
+                operator.set_auxiliary(name, *values)
 
     # States ----------------------------------------------------------------------------------------------
 

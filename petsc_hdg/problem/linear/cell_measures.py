@@ -84,7 +84,8 @@ def _evaluated(problem):
     interpreter, dim = physics.interpreter(mesh.dim), mesh.dim
     flat = np.zeros((physics.num_components, dim))
     for cell in samples(mesh.num_cells, SAMPLES):
-        nodes = mesh.geometry.nodes[mesh.geometry.cell_nodes[cell]]
+        part = mesh.parts[mesh.part_of(cell)]
+        nodes = mesh.geometry.nodes[part.geometry.cell_nodes[cell - part.first]]
         rest = sampled_inputs(problem, cell, nodes.mean(axis=0))
         yield nodes, interpreter.g_blocks(flat[:, 0], flat[:, 0], flat, *rest)
 
@@ -92,8 +93,9 @@ def _evaluated(problem):
 def sampled_inputs(problem, cell: int, x: np.ndarray) -> tuple:
     """Arguments of `Interpreter.g_blocks` after the state, at x [dim] in a cell: a, a_x (zero), t, the shift of u_t, x,
     constants."""
-    operator, count = problem.operator, problem.physics.num_auxiliary
-    starts = problem.discretization.auxiliary.starts[: count + 1]  # without rates of hdg_gpu
+    number, count = problem.mesh.part_of(cell), problem.physics.num_auxiliary
+    operator, cell = problem.operator.parts[number], cell - problem.mesh.parts[number].first
+    starts = operator.discretization.auxiliary.starts[: count + 1]  # without rates of hdg_gpu
     a = np.array([operator.aux_rows[i:j, cell].mean() for i, j in zip(starts[:-1], starts[1:], strict=True)])
     return a, np.zeros((count, len(x))), 0.0, 0.0, x, operator.constants
 

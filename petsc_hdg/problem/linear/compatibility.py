@@ -85,9 +85,10 @@ def _of_data(problem, u: PETSc.Vec) -> np.ndarray:
     if problem.is_condensed:
         return found
     with problem.access.read(u) as owned:
-        fields = problem.operator.cell_fields(owned, 0.0)
-    for field, unknowns in zip(fields, problem.index_sets().values(), strict=True):
-        largest = problem.comm.allreduce(float(np.abs(field.values).max(initial=0.0)), MAX)
+        of_parts = [part.cell_fields(owned, 0.0) for part in problem.operator.parts]
+    for fields, unknowns in zip(zip(*of_parts, strict=True), problem.index_sets().values(), strict=True):
+        largest = max(float(np.abs(field.values).max(initial=0.0)) for field in fields)
+        largest = problem.comm.allreduce(largest, MAX)
         found[unknowns.getIndices() - begin] = largest
     return found
 
@@ -178,15 +179,21 @@ def _solves(problem, found: PETSc.Vec, u: PETSc.Vec) -> bool:
 
 def _moments(problem, u: PETSc.Vec) -> tuple[np.ndarray, np.ndarray]:
     """This rank's part of the moments [mode] of a solution with each mode, and of those of the modes [mode, mode]."""
-    space, mesh = problem.callbacks.null_space, problem.mesh
+    space, count = problem.callbacks.null_space, len(problem.callbacks.null_space.right)
+    moments, gram = np.zeros(count), np.zeros((count, count))
     with problem.reading(u) as buffer:
-        fields = problem.operator.solution_fields(buffer, 0.0)
+        of_parts = [part.solution_fields(buffer, 0.0) for part in problem.operator.parts]
+    for mesh, fields in zip(problem.mesh.parts, of_parts, strict=True):
+        _add_moments(space, mesh, fields, moments, gram)
+    return moments, gram
+
+
+def _add_moments(space, mesh, fields, moments: np.ndarray, gram: np.ndarray) -> None:
+    """Add those of the cells of a part of the mesh, with these fields there."""
     curved = 0 if mesh.geometry.is_affine else mesh.dim * mesh.geometry.degree
     degree = max(1, *(field.element.degree for field in fields)) + max(1, mesh.geometry.degree) + curved
     rule = cell_quadrature(mesh.cell, degree)
     slopes = ReferenceElement(mesh.cell, mesh.geometry.degree).tabulate(rule.points)[1:]
-    count = len(space.right)
-    moments, gram = np.zeros(count), np.zeros((count, count))
     for first in range(0, mesh.num_cells, CHUNK):
         part = slice(first, min(first + CHUNK, mesh.num_cells))
         nodes = mesh.geometry.nodes[mesh.geometry.cell_nodes[part]]
@@ -196,4 +203,3 @@ def _moments(problem, u: PETSc.Vec) -> tuple[np.ndarray, np.ndarray]:
         values = [np.einsum("qn,cnk->cqk", f.element.tabulate(rule.points, 0)[0], f.values[part]) for f in fields]
         moments += np.einsum("cqkm,cqk->m", weighted, np.concatenate(values, axis=2), optimize=True)
         gram += np.einsum("cqkm,cqkn->mn", weighted, modes, optimize=True)
-    return moments, gram

@@ -39,8 +39,8 @@ def field_of_unknowns(discretization) -> np.ndarray:
         sizes = discretization.numbering.sizes[: discretization.polytopes.count]
         return np.repeat(np.tile(of_component, len(sizes)), np.repeat(sizes, len(of_component)))
     found = np.zeros(dofmap.num_owned, np.int32)
-    for space in discretization.spaces:
-        numbers = dofmap.compact[dofmap.cell_dofs[:, space.first_dof : space.first_dof + space.num_dofs]]
+    for part, space in discretization.spaces_of_parts:
+        numbers = dofmap.compact[part.dofmap.cell_dofs[:, space.first_dof : space.first_dof + space.num_dofs]]
         mine = of_component[space.first_component : space.first_component + space.components]
         field = np.broadcast_to(np.tile(mine, space.element.num_basis), numbers.shape)
         owned = numbers < dofmap.num_owned

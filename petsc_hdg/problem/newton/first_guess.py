@@ -160,7 +160,7 @@ def by_continuous_elements(problem, guess: PETSc.Vec) -> PETSc.Vec | None:
         return None
     u, (other, found) = problem.create_vec(), solved
     with problem.access.read(found) as x:
-        u.setArray(_in_scheme(problem.discretization, other.operator.cell_fields(x, 0.0)))
+        u.setArray(_in_scheme(problem.discretization, other.operator, x))
     return u
 
 
@@ -288,7 +288,7 @@ def _extended(problem, constants) -> PETSc.Vec | None:
         found = False
     if found:
         with problem.access.read(step) as x:
-            u.setArray(_in_scheme(problem.discretization, subspace.operator.cell_fields(x, 0.0)))
+            u.setArray(_in_scheme(problem.discretization, subspace.operator, x))
     subspace.operator.set_constants(problem.operator.constants)
     calls.forget()
     return u if found else None
@@ -347,15 +347,19 @@ def _is_solved(problem, subspace, by: str, load: PETSc.Vec, step: PETSc.Vec) -> 
     return found
 
 
-def _in_scheme(discretization, fields) -> np.ndarray:
-    """This rank's unknowns [owned] of fields in cells: values at the nodes of a discretization, or its projection."""
+def _in_scheme(discretization, operator, x) -> np.ndarray:
+    """This rank's unknowns [owned] of a vector of another operator: values of its fields in cells at the nodes of a
+    discretization, or their projection. Collective."""
     if discretization.is_polytopic:
-        return project(discretization, np.concatenate([f.at(discretization.quadrature.points) for f in fields], axis=2))
+        at = discretization.quadrature.points
+        return project(discretization, np.concatenate([f.at(at) for f in operator.cell_fields(x, 0.0)], axis=2))
     dofmap = discretization.dofmap
-    compact, found = dofmap.compact[dofmap.cell_dofs], np.zeros(dofmap.num_owned)
-    parts = [fields] if len(discretization.spaces) == 1 else [[field] for field in fields]  # a trace has all fields
-    for space, part in zip(discretization.spaces, parts, strict=True):
-        numbers = compact[:, space.first_dof : space.first_dof + space.num_dofs]
-        values = np.concatenate([field.at(space.element.nodes) for field in part], axis=2).reshape(numbers.shape)
-        found[numbers[numbers < dofmap.num_owned]] = values[numbers < dofmap.num_owned]
+    compact, found = dofmap.compact, np.zeros(dofmap.num_owned)
+    for part, other in zip(discretization.parts, operator.parts, strict=True):
+        fields = other.cell_fields(x, 0.0)
+        several = len(part.spaces) > 1  # a trace has all fields in one
+        for space, own in zip(part.spaces, [[field] for field in fields] if several else [fields], strict=True):
+            numbers = compact[part.dofmap.cell_dofs[:, space.first_dof : space.first_dof + space.num_dofs]]
+            values = np.concatenate([f.at(space.element.nodes) for f in own], axis=2).reshape(numbers.shape)
+            found[numbers[numbers < dofmap.num_owned]] = values[numbers < dofmap.num_owned]
     return found

@@ -12,7 +12,7 @@ from ...discretizations import CellField
 from ...discretizations.dofmap import ALL
 from ...discretizations.integral_specs import EXTRA_DEGREE, error_rule
 from ...errors import OptionError, collectively
-from ...reference import ReferenceElement, facet_cell, facet_quadrature, on_facets
+from ...reference import CELLS, ReferenceElement, facet_cell, facet_quadrature, on_facets
 from ...representation import Described
 from ...value_checks import number, plural, reals, shown, whole_number
 from .point_functions import point_function, require_auxiliary
@@ -20,12 +20,22 @@ from .point_functions import point_function, require_auxiliary
 CHUNK = 1 << 14  # cells whose points are evaluated at a time
 
 
-def cell_fields(problem, u, t: float = 0.0, star: bool = True) -> list[CellField]:
-    """The fields of u in this rank's cells, and what the scheme recovers from it, with u* or without. Collective."""
+def cell_fields(problem, u, t: float = 0.0, star: bool = True, part: int = 0) -> list[CellField]:
+    """The fields of u in this rank's cells of a part of the mesh, and what the scheme recovers from it, with u* or
+    without. Collective."""
     with problem.reading(u, t) as owned:
         if problem.is_condensed and not star:
             return problem.operator.recovery.fields(owned, t, star)
-        return problem.operator.cell_fields(owned, t)
+        return problem.operator.parts[part].cell_fields(owned, t)
+
+
+def require_one_shape(problem, what: str) -> None:
+    """Raise OptionError, on all ranks, for a mesh of several shapes, of prisms or of pyramids."""
+    if problem.mesh.cell not in CELLS:
+        raise OptionError(
+            f"{what} takes a mesh of one shape, {', '.join(CELLS)}, and this one has {problem.mesh.cell} cells; give "
+            "the solution to write (.vtu, .pvd), at, integral or errors, which take any."
+        )
 
 
 class Derived(Described):
@@ -54,7 +64,7 @@ class Derived(Described):
 
     def facts(self) -> dict[str, str]:
         """Name, components and place, in words."""
-        cells = self._state.problem.mesh.num_cells
+        cells = self._state.mesh.num_cells
         where = plural(len(self._facets[0]), "facet") if self.on_boundary else plural(cells, "cell")
         return {"name": self.name, "components": f"{self.components}", "where": f"{where} of this rank"}
 
@@ -88,7 +98,7 @@ class Derived(Described):
         """Mean values [cell, component] of this rank's cells (or facets)."""
         state = self._state
         if self._facets is None:
-            rule = error_rule(state.problem.discretization)
+            rule = error_rule(state.discretization)
             points, weights, cells, normals = rule.points, rule.weights, ALL, None
             weights = weights * np.abs(np.linalg.det(state.jacobian(points)))
         else:
@@ -108,7 +118,7 @@ class Derived(Described):
         problem = self._state.problem
         with collectively(problem.comm):
             require_cells(self)
-        return problem.locate([self], points)[self.name]
+        return problem.locate([[self]], points)[self.name]
 
     def along(self, start, end, points: int = 101) -> tuple[np.ndarray, np.ndarray]:
         """Distances [point] from `start` [dim] and values [point, component] on the line to `end` [dim]. Collective.
@@ -194,11 +204,12 @@ class State:
     element: of the highest degree among the fields, 1 at least.   places: the CellField of coordinates.
     """
 
-    def __init__(self, problem, u, t: float = 0.0, star: bool = True):
-        """star: whether u* of hdg_gpu, which is a problem in each cell, is asked for."""
+    def __init__(self, problem, u, t: float = 0.0, star: bool = True, part: int = 0):
+        """star: whether u* of hdg_gpu, which is a problem in each cell, is asked for.   part: its number."""
         self.problem, self.t, self.dim = problem, t, problem.mesh.dim
-        self.known = {field.name: field for field in cell_fields(problem, u, t, star)}
-        mesh, disc = problem.mesh, problem.discretization
+        self.known = {field.name: field for field in cell_fields(problem, u, t, star, part)}
+        self.mesh, self.discretization = problem.mesh.parts[part], problem.discretization.parts[part]
+        mesh, disc, rows = self.mesh, self.discretization, problem.operator.parts[part].aux_rows
         self.element = ReferenceElement(mesh.cell, max(1, *(field.element.degree for field in self.known.values())))
         geometry = ReferenceElement(mesh.cell, mesh.geometry.degree)
         nodes = mesh.geometry.nodes[mesh.geometry.cell_nodes[: mesh.num_cells]]
@@ -206,9 +217,14 @@ class State:
         self.constants = np.array([*problem.physics.constants.values(), 0.0])
         self.auxiliary = [
             CellField(name, ReferenceElement(mesh.cell, 0) if values.shape[1] == 1 else disc.auxiliary.element, values)
-            for name, values in disc.auxiliary.onto(disc.auxiliary.element, problem.operator.aux_rows, mesh.num_cells)
+            for name, values in disc.auxiliary.onto(disc.auxiliary.element, rows, mesh.num_cells)
             if name in {given.name for given in problem.physics.auxiliary}
         ]
+
+    @classmethod
+    def of_parts(cls, problem, u, t: float = 0.0) -> list[State]:
+        """The states of the parts of the mesh. Collective."""
+        return [cls(problem, u, t, part=part) for part in range(len(problem.mesh.parts))]
 
     # Fields --------------------------------------------------------------------------------------------------------
 
@@ -249,7 +265,7 @@ class State:
             require_auxiliary(self.problem)
 
         def sample(points, cells, normals):
-            numbers, parts = np.arange(self.problem.mesh.num_cells)[cells], []
+            numbers, parts = np.arange(self.mesh.num_cells)[cells], []
             for begin in range(0, max(1, len(numbers)), CHUNK):
                 part = slice(begin, begin + CHUNK)
                 own = points[part] if points.ndim == 3 else points
@@ -349,6 +365,7 @@ def field(problem, given, u, t: float, name: str | None, over: str | None, side:
             raise OptionError(
                 f"A field as the side {shown(side)} sees it was asked for, of no boundary; give over= too."
             )
+        require_one_shape(problem, "problem.field")
         if problem.is_condensed:
             require_auxiliary(problem)
     facets = None if over is None else problem.mesh.boundary_facets(over, side is not None, side)

@@ -65,6 +65,7 @@ class Evaluated:
 
         With hdg_gpu also `grad_u` (component, then direction) and `u_star` of each field u.
         """
+        derived_fields.require_one_shape(self, "problem.cell_values")
         return {field.name: field.values for field in cell_fields(self, u, t)}
 
     def field(
@@ -210,7 +211,7 @@ class Evaluated:
         Where a field jumps the value is that of one of the cells that meet there. Raises OptionError for points outside
         of the mesh.
         """
-        return self.locate(derived_fields.State(self, u, t).all(), points)
+        return self.locate([state.all() for state in derived_fields.State.of_parts(self, u, t)], points)
 
     @cached_property
     def locate(self) -> Points:

@@ -22,7 +22,7 @@ from .. import matrices
 from ..input_data import require_vec
 from ..linear import direct_solvers, field_splits
 from ..memory_traffic import memory_line
-from .derived_fields import State
+from .derived_fields import State, require_one_shape
 from .solution_values import cell_data, grid_of, polytope_numbers
 
 OUTLINE_WIDTH = 0.6  # of polytopes in pictures, in points
@@ -33,12 +33,13 @@ _WRITERS: dict[str, weakref.ref] = {}  # the problem that writes a file by itsel
 def write_vtu(problem, path, u, t: float = 0.0, fields=None) -> None:
     """Write all fields of u and derived ones at the nodes of the highest degree, with the auxiliary fields that are
     constant in the cell as cell data. Collective."""
-    state = State(problem, u, t)
-    with collectively(problem.comm):
-        found = state.all(problem.outputs if fields is None else fields)
-        values = {f.name: f.sample(state.element.nodes) for f in found}
-    degree, points = state.element.degree, state.coordinates
-    output.write_vtu(path, problem.comm, problem.mesh.cell, degree, points, values, cell_data(problem))
+    blocks = []
+    for state, data in zip(State.of_parts(problem, u, t), cell_data(problem), strict=True):
+        with collectively(problem.comm):
+            found = state.all(problem.outputs if fields is None else fields)
+            values = {f.name: f.sample(state.element.nodes) for f in found}
+        blocks.append((state.mesh.cell, state.element.degree, state.coordinates, values, data))
+    output.write_vtu(path, problem.comm, *blocks[0], more=blocks[1:])
 
 
 def write_trace(problem, path, u, t: float = 0.0) -> None:
@@ -57,6 +58,7 @@ def write_trace(problem, path, u, t: float = 0.0) -> None:
 def write_png(problem, path, u, t: float = 0.0, field=None, values=None, **settings):
     """Draw a field, the first one by default, several side by side, or other values; with poly_gpu polytopes are
     outlined. Rank 0 gets the Figure. Collective. Raises OptionError for a field that there is not."""
+    require_one_shape(problem, "problem.plot")
     state = State(problem, u, t)
     with collectively(problem.comm):
         fields = {f.name: f for f in state.all(problem.outputs)}
@@ -154,13 +156,14 @@ def describe(problem) -> str:
     disc, options = problem.discretization, problem.options
     cells = problem.mesh.num_cells_all
     names = ", ".join(f"{s.name} ({s.components} × degree {s.element.degree})" for s in disc.spaces)
+    points = [plural(part.quadrature.num_points, "point") for part in disc.parts]
     kernel, variant = problem.operator.main_kernel.spec, getattr(disc, "variant", "condensed")
     shape = ", ".join(f"{k.lower()} {kernel.macros[k]}" for k in ("THREADS", "CELLS", "BATCHES") if k in kernel.macros)
     lines = [
         f"scheme: {disc.name}, physics '{problem.physics.name}', {plural(cells, f'{problem.mesh.cell} cell')} "
         f"(geometry of degree {problem.mesh.geometry.degree}) on {plural(problem.comm.size, 'rank')}",
         f"  fields: {names}; {plural(problem.num_unknowns, 'unknown')}; "
-        f"quadrature of degree {disc.quadrature_degree}, {plural(disc.quadrature.num_points, 'point')}",
+        f"quadrature of degree {disc.quadrature_degree}, {' and '.join(points)}",
         f"  kernel: {variant} ({shape or 'one thread per cell'}), {options.precision} precision, "
         f"{'linear' if problem.physics.is_linear else 'nonlinear'}",
         *([f"  '{EXTERIOR}' is {problem.mesh.left_out}"] if problem.mesh.left_out else []),

@@ -14,7 +14,7 @@ from ...mesh.geometry import Locator
 from ...output import Grid
 from ...output.arrays import cellwise, gather_rows
 from ...value_checks import reals, truth
-from .derived_fields import State
+from .derived_fields import State, require_one_shape
 
 
 def polytope_numbers(problem) -> np.ndarray:
@@ -27,24 +27,28 @@ def polytope_numbers(problem) -> np.ndarray:
     return numbers[polytopes.of_cell]
 
 
-def cell_data(problem) -> dict[str, np.ndarray]:
-    """Cell data of output [cell, …]: auxiliary fields that are constant there, the rank, polytopes. Collective."""
-    auxiliary, data = problem.discretization.auxiliary, {}
-    for f in auxiliary.fields:
-        if f.space == "cell":
-            first = auxiliary.starts[auxiliary.field(f.name)[1]]
-            data[f.name] = problem.operator.aux_rows[first : first + f.components, : problem.mesh.num_cells].T.copy()
-    data["rank"] = np.full(problem.mesh.num_cells, problem.comm.rank, dtype=float)
+def cell_data(problem) -> list[dict[str, np.ndarray]]:
+    """Cell data of output [cell, …] of each part: auxiliary fields that are constant there, the rank, polytopes.
+    Collective."""
+    found: list[dict[str, np.ndarray]] = []
+    for part in problem.operator.parts:
+        auxiliary, count, data = part.discretization.auxiliary, part.discretization.mesh.num_cells, {}
+        for f in auxiliary.fields:
+            if f.space == "cell":
+                first = auxiliary.starts[auxiliary.field(f.name)[1]]
+                data[f.name] = part.aux_rows[first : first + f.components, :count].T.copy()
+        found.append(data | {"rank": np.full(count, problem.comm.rank, dtype=float)})
     if problem.discretization.is_polytopic:
         disc = problem.discretization
-        data["polytope"] = polytope_numbers(problem).astype(float)
-        data["degree"] = disc.degrees[disc.polytopes.of_cell].astype(float)
-    return data
+        found[0]["polytope"] = polytope_numbers(problem).astype(float)
+        found[0]["degree"] = disc.degrees[disc.polytopes.of_cell].astype(float)
+    return found
 
 
 def grid_of(problem, u, t: float, fields, gather: bool) -> Grid | None:
     """See Problem.to_numpy. Collective."""
     comm = problem.comm
+    require_one_shape(problem, "problem.to_numpy")
     with collectively(comm):
         gather = truth("Whether arrays are gathered on one rank (gather)", gather)
     with stages.stage("output"):
@@ -52,7 +56,7 @@ def grid_of(problem, u, t: float, fields, gather: bool) -> Grid | None:
         with collectively(comm):
             found = state.all(problem.outputs if fields is None else fields)
             values = {field.name: field.sample(state.element.nodes) for field in found}
-        data = {name: cellwise(name, of, problem.mesh.num_cells) for name, of in cell_data(problem).items()}
+        data = {name: cellwise(name, of, problem.mesh.num_cells) for name, of in cell_data(problem)[0].items()}
         numbers, numbers_of_all, owned = _numbers(problem, state, len(found) > len(state.known))
         rows = {name: _scattered(numbers, of) for name, of in ({"": state.coordinates} | values).items()}
         if gather:
@@ -93,26 +97,28 @@ class Points:
         self.problem = problem
 
     @cached_property
-    def _locator(self) -> Locator:
-        return Locator(self.problem.mesh)
+    def _locators(self) -> list[Locator]:
+        return [Locator(part) for part in self.problem.mesh.parts]
 
-    def __call__(self, fields: list, points) -> dict[str, np.ndarray]:
-        """Values [point, component] of Derived fields by name, see Problem.at. Collective."""
+    def __call__(self, fields: list[list], points) -> dict[str, np.ndarray]:
+        """Values [point, component] of Derived fields, of each part, by name, see Problem.at. Collective."""
         problem, comm = self.problem, self.problem.comm
         with collectively(comm):
             places = _checked(points, problem.mesh.dim)
         _agree(comm, places)
         with stages.stage("output"):
             with collectively(comm):
-                cell, at = self._locator.find(places)
-            mine = self._mine(cell)
-            self._require_all(places, mine)
-            return {f.name: self._values(f, cell, at, mine == comm.rank) for f in fields}
+                found = [locator.find(places) for locator in self._locators]
+            held = np.array([cell >= 0 for cell, _ in found])
+            rank = self._rank(held.any(axis=0))
+            self._require_all(places, rank)
+            mine = (rank == comm.rank) & (np.arange(len(held))[:, None] == held.argmax(axis=0))  # [part, point]
+            return {of[0].name: self._values(of, found, mine) for of in zip(*fields, strict=True)}
 
-    def _mine(self, cell: np.ndarray) -> np.ndarray:
+    def _rank(self, held: np.ndarray) -> np.ndarray:
         """Rank [point] that gives each value, the lowest of those that hold the place; their number for none."""
-        comm, found = self.problem.comm, np.empty(len(cell), dtype=np.int64)
-        comm.Allreduce(np.where(cell >= 0, comm.rank, comm.size).astype(np.int64), found, MIN)
+        comm, found = self.problem.comm, np.empty(len(held), dtype=np.int64)
+        comm.Allreduce(np.where(held, comm.rank, comm.size).astype(np.int64), found, MIN)
         return found
 
     def _require_all(self, places: np.ndarray, rank: np.ndarray) -> None:
@@ -124,11 +130,13 @@ class Points:
                 f"({first}); give points inside of its cells, which may end short of a curved boundary"
             )
 
-    def _values(self, field, cell: np.ndarray, at: np.ndarray, mine: np.ndarray) -> np.ndarray:
-        """Values [point, component] of a field on all ranks. Collective."""
-        values = np.zeros((len(cell), field.components))
+    def _values(self, of_parts: list, found: list[tuple], mine: np.ndarray) -> np.ndarray:
+        """Values [point, component] of a field on all ranks; found: cells and reference coordinates in each part, of
+        which those of `mine` [part, point] give the value. Collective."""
+        values = np.zeros((mine.shape[1], of_parts[0].components))
         with collectively(self.problem.comm):
-            values[mine] = field.sample(at[mine][:, None], cell[mine])[:, 0]
+            for field, (cell, at), here in zip(of_parts, found, mine, strict=True):
+                values[here] = field.sample(at[here][:, None], cell[here])[:, 0]
         return self.problem.comm.allreduce(values)
 
 

@@ -76,9 +76,11 @@ def load(vector: PETSc.Vec, viewer: PETSc.Viewer) -> None:
 
 @contextmanager
 def _of_dm(vector: PETSc.Vec):
-    """A vector of the DM, as PETSc views and loads it, of the same name; one without a DM where cells have a state."""
-    known = _problem(vector.query(OWNER)).dm.createGlobalVec()
-    if known.getSizes() != vector.getSizes():
+    """A vector of the DM, as PETSc views and loads it, of the same name; one without a DM where cells have a state,
+    and where PETSc has no section for them."""
+    problem = _problem(vector.query(OWNER))
+    known = problem.dm.createGlobalVec() if problem.discretization.has_section else None
+    if known is None or known.getSizes() != vector.getSizes():
         known = PETSc.Vec().create(vector.comm)
         known.setSizes(vector.getSizes())
         known.setType(vector.getType())
