@@ -78,15 +78,17 @@ def _warn_of_closed(problem) -> None:
 
 def _facets(mesh, wanted: np.ndarray):
     """Yield some of this rank's facets of a mask [facet]: number, cell, centre, and normal out of the cell."""
-    topology, geometry, dim = mesh.topology, mesh.geometry, mesh.dim
+    topology, dim = mesh.topology, mesh.dim
     facets = np.flatnonzero(wanted & (topology.facet_cells[:, 0] >= 0))
     for facet in facets[samples(len(facets), MOST)]:
         cell = topology.facet_cells[facet, 0]
-        nodes = geometry.cell_nodes[cell]
-        corners = geometry.nodes[nodes[mesh.shape.entities[dim - 1][topology.entity[dim - 1][cell] == facet][0]]]
+        part = mesh.parts[mesh.part_of(cell)]
+        nodes = part.geometry.nodes[part.geometry.cell_nodes[cell - part.first]]
+        local = np.flatnonzero(part.topology.entity[dim - 1][cell - part.first] == facet)[0]
+        corners = nodes[part.shape.entities[dim - 1][local]]
         x = corners.mean(axis=0)
         normal = np.linalg.svd(corners - x)[2][-1]
-        normal *= np.sign(normal @ (x - geometry.nodes[nodes].mean(axis=0)))
+        normal *= np.sign(normal @ (x - nodes.mean(axis=0)))
         yield facet, cell, x, normal
 
 
