@@ -244,6 +244,8 @@ def _check_names(cls, given) -> None:
         if name not in known:
             close = difflib.get_close_matches(name, known, n=1)
             hint = f"did you mean {close[0]}?" if close else f"known are {', '.join(known)}"
+            if name.startswith(("ksp_", "pc_", "snes_", "ts_", "mat_", "vec_", "dm_")):
+                hint = f"PETSc's options go to the command line, or PETSc.Options()['{name}'] = ... before"
             raise OptionError(f"{name}= is not an option; {hint}")
 
 

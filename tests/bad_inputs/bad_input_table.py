@@ -85,6 +85,10 @@ BAD = {
         lambda c, f: fe.Problem(mesh(c), clamped(), degre=2),
         r"degre= is not an option; did you mean degree\?",
     ),
+    "an option of PETSc's as a keyword": (
+        lambda c, f: fe.Problem(mesh(c), clamped(), ksp_rtol=1e-10),
+        r"ksp_rtol= is not an option; PETSc's options go to the command line, or PETSc.Options\(\)\['ksp_rtol'\]",
+    ),
     # Labels and data
     "unknown label of an essential condition": (
         lambda c, f: problem(c, physics(boundary=[fe.Dirichlet("lid", 0.0)])),
