@@ -27,6 +27,7 @@ from .solution_values import cell_data, grid_of, polytope_numbers
 
 OUTLINE_WIDTH = 0.6  # of polytopes in pictures, in points
 LOPSIDED = 1.2  # from which on rebalancing pays
+FEW_OF_A_GPU = 1_500_000  # unknowns of each up to which one GPU solves faster than several (docs/parallel.md)
 _WRITERS: dict[str, weakref.ref] = {}  # the problem that writes a file by itself
 
 
@@ -208,10 +209,13 @@ def balance_lines(problem) -> list[str]:
     found = balance_numbers(problem)
     (few, most), (fewest, largest) = found["cells"], found["unknowns"]
     advice = _advice(problem) if found["cost"] > LOPSIDED else ""
-    return [
+    lines = [
         f"  partition: {few} to {most} cells and {fewest} to {largest} unknowns per rank, largest cost over mean "
         f"{found['cost']:.3f}{advice}; {100 * found['outer_cells']:.0f} % of the cells touch other ranks"
     ]
+    if problem.device.is_gpu and largest <= FEW_OF_A_GPU:
+        lines.append(f"  fewer GPUs would solve faster: each has less than {FEW_OF_A_GPU / 1e6:g} million unknowns")
+    return lines
 
 
 def is_series(path) -> bool:
