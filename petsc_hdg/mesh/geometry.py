@@ -32,7 +32,7 @@ class Geometry:
     of their own, behind those of entities.
     """
 
-    def __init__(self, topology: Topology, blocks: dict[int, np.ndarray], periods: np.ndarray):
+    def __init__(self, topology: Topology, blocks: dict[int, np.ndarray], periods: np.ndarray | None = None):
         """`blocks[d]` [entity, dim]: the node inside each entity of dimension d, where that dimension has nodes. Raises
         MeshError."""
         shape = topology.shape
@@ -44,8 +44,8 @@ class Geometry:
             offset += len(block)
         self.cell_nodes = np.ascontiguousarray(np.concatenate(parts, axis=1), np.int32)
         self.is_affine = shape.is_simplex and self.degree == 1
-        self.periods = periods
-        if periods.any():
+        self.periods = np.zeros(self.nodes.shape[1]) if periods is None else periods
+        if self.periods.any():
             self._unfold()
 
     def _unfold(self) -> None:
