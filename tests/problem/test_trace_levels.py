@@ -269,3 +269,19 @@ def test_ranks_agree(mpirun):
         assert abs(float(alone[3]) - float(many[3])) < 1e-8 * abs(float(alone[3]))
         assert many[1] == "aij" or int(many[2]) <= int(alone[2]) + 4
     assert [line.split()[1] for line in lines[0]] == ["conforming", "conforming", "aij", "aij"]
+
+
+def test_a_matrix_that_comes_between_two_linearizations_in_time():
+    """As where two levels fail in a step: the next linearization has the same data, and no entries yet."""
+    physics = fe.Physics({"u": 1}, "u_t - 1", "(1 + x[0])*u_x[d]", boundary=fe.Dirichlet("left", 0.0))
+    problem = fe.Problem(fe.Mesh.box((2, 2, 2), comm=PETSc.COMM_SELF), physics, degree=1, backend="hdg_gpu")
+    calls, u = problem.callbacks, problem.create_vec()
+    for _ in range(2):
+        calls.ijacobian(None, 0.0, u, u.copy(), 10.0, calls.jacobian, calls.preconditioning)
+        assembled_fallback.take_matrix(problem)
+    x, entries = calls.assembled.mat.createVecs()
+    x.setRandom()
+    product = entries.duplicate()
+    calls.assembled.mat.mult(x, entries)
+    calls.solved.mult(x, product)
+    assert (entries - product).norm() < 1e-12 * product.norm()

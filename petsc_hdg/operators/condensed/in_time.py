@@ -197,7 +197,6 @@ class CondensedInTime(CondensedOperator):
         self.products = StateProducts(self)
         self.time = self._jacobian_time = 0.0
         self.right_side = arrays.zeros(max(1, self.dofmap.num_owned))
-        self._known: tuple | None = None  # what the matrix belongs to, where that is no state
         # Copies of the state, its rates and its stabilization at the last linearization of a nonlinear physics.
         self._linearized: list = [None, None, None]
         self._has_rates = False
@@ -263,11 +262,11 @@ class CondensedInTime(CondensedOperator):
         self._place(x, t, u_t)
         self._jacobian_time = t
         known = (shift, self.coefficients, t if self.discretization.reads_time else None) if self.is_linear else None
-        if known is not None and known == self._known:
+        if known is not None and known == self._matrix_of:
             return
         self._condense(self.state, self.interior, t, matrix=True, recovery=self.kept.buffer())
         self._sum_residual(self.right_side)
-        self._known, self._is_eliminated = known, True
+        self._matrix_of, self._is_eliminated = known, True
         if not self.is_linear:
             self._keep_linearized(x, u_t)
 
