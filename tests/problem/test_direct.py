@@ -85,6 +85,17 @@ def test_a_named_matrix_is_factored_where_iterations_fail(backend, reason):
     assert numbers(problem)["left"] < 1e-8 and reason in problem.direct and problem.linear_iterations < 310
 
 
+@pytest.mark.skipif(not PETSc.Sys.hasExternalPackage("mumps"), reason="PETSc has no MUMPS")
+def test_factors_in_space_are_of_mumps(monkeypatch):
+    monkeypatch.setattr(direct_solvers, "MOST_BY_PETSC", 300)
+    mesh = fe.Mesh.box((5, 5, 5), comm=PETSc.COMM_SELF)
+    found = [fe.Problem(mesh, wind(1e-3), degree=degree) for degree in (1, 2)]
+    for problem in found:
+        problem.solve()
+    solvers = [problem.snes.getKSP().getPC().getFactorSolverType() for problem in found]
+    assert solvers == ["petsc", "mumps"]
+
+
 def test_polytopes_lose_their_levels():
     problem = fe.Problem(box(10, simplex=False), helmholtz(20.0), degree=3, backend="poly_gpu")
     assert numbers(problem)["left"] < 1e-8 and problem.direct and problem.callbacks.levels is None

@@ -22,6 +22,7 @@ FEW_OF_LEVELS = {2: 10_000, 3: 2_000}  # the same of a coarse level on a CPU, by
 MOST = 20_000  # unknowns up to which one takes the place of iterations
 # The same in the plane, times the unknowns per cell: by MUMPS, whose dense fronts are fast, and by PETSc's LU.
 IN_PLANE, IN_PLANE_BY_PETSC = 4_000_000, 600_000
+MOST_BY_PETSC = 4000  # rows of which PETSc's LU takes as long as MUMPS' in space; seven times as long of 25 000
 KNOWN = 2.5  # times as many where the data say that iterations would be slow: none are lost before LU
 SERVED = 200_000  # unknowns from which levels with incomplete factors take less time than LU where they converge fast
 LEAST_WIDTH = 10  # unknowns per cell that count there at least
@@ -72,14 +73,14 @@ def set_type(problem, pc: PETSc.PC, rows: int = 0) -> None:
     elif pc.comm.size > 1:
         pc.setType("redundant")
     else:
-        set_factors(pc, rows=rows)
+        set_factors(pc, rows=rows, dim=problem.mesh.dim)
 
 
-def set_factors(pc: PETSc.PC, deterministic: bool = False, rows: int = 0) -> None:
-    """LU: on one rank PETSc's, or MUMPS' of more than MOST rows; on several MUMPS', or one on each rank where PETSc
-    lacks it or sums are to be the same."""
+def set_factors(pc: PETSc.PC, deterministic: bool = False, rows: int = 0, dim: int = 2) -> None:
+    """LU: on one rank PETSc's, or MUMPS' of more than MOST rows (in space MOST_BY_PETSC); on several MUMPS', or one on
+    each rank where PETSc lacks it or sums are to be the same."""
     pc.setType("lu")
-    if pc.comm.size == 1 and rows > MOST and _has_mumps():
+    if pc.comm.size == 1 and rows > (MOST if dim == 2 else min(MOST, MOST_BY_PETSC)) and _has_mumps():
         pc.setFactorSolverType("mumps")
     elif pc.comm.size == 1:
         pc.setFactorShift(PETSc.Mat.FactorShiftType.INBLOCKS)
@@ -264,7 +265,7 @@ def take(problem, ksp: PETSc.KSP, reason: str) -> None:
     ksp.setType("fgmres")  # by the residual itself, which pivots that were moved leave large
     if pc.getType() is not None:
         pc.reset()
-    set_factors(pc, problem.options.deterministic, problem.num_unknowns)
+    set_factors(pc, problem.options.deterministic, problem.num_unknowns, problem.mesh.dim)
     problem.default_pc = pc.getType()
     if problem.options.view:
         PETSc.Sys.Print("\n".join(view(problem)), comm=problem.petsc_comm)
