@@ -77,11 +77,12 @@ def _warn_of_closed(problem) -> None:
 
 
 def _facets(mesh, wanted: np.ndarray):
-    """Yield some of this rank's facets of a mask [facet]: number, cell, centre, and normal out of the cell."""
+    """Yield some facets of a mask [facet] on cells of this rank: number, cell, centre, and normal out of the cell."""
     topology, geometry, dim = mesh.topology, mesh.geometry, mesh.dim
-    facets = np.flatnonzero(wanted & (topology.facet_cells[:, 0] >= 0))
+    cells = topology.facet_cells[:, 0]
+    facets = np.flatnonzero(wanted & (cells >= 0) & (cells < mesh.num_cells))
     for facet in facets[samples(len(facets), MOST)]:
-        cell, corners = topology.facet_cells[facet, 0], geometry.nodes[topology.entity_vertices[dim - 1][facet]]
+        cell, corners = cells[facet], geometry.nodes[topology.entity_vertices[dim - 1][facet]]
         x = corners.mean(axis=0)
         normal = np.linalg.svd(corners - x)[2][-1]
         normal *= np.sign(normal @ (x - geometry.nodes[geometry.cell_nodes[cell]].mean(axis=0)))
