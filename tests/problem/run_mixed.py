@@ -4,14 +4,14 @@ import json
 import sys
 
 import numpy as np
-from mixed_meshes import plane, solid
+from mixed_meshes import plane, solid, two_cells
 from petsc4py import PETSc
 from sample_physics import everything, give_everything, smooth_poisson
 
 from petsc_hdg import Mesh, Options, Problem, rebalance
 from petsc_hdg.run import guarded
 
-MESHES = {"plane": (plane, 4, 1), "solid": (solid, 3, 0)}  # cells along each axis, overlap
+MESHES = {"plane": (plane, 4, 1), "solid": (solid, 3, 0), "two": (two_cells, 1, 0)}  # cells along each axis, overlap
 
 
 def made(name: str, seed: int | None, comm=None) -> Mesh:
