@@ -43,6 +43,14 @@ def solid(n: int, kinds=("most", "hexahedron", "prism")) -> dict:
     return _made({shape: np.concatenate(of) for shape, of in cells.items()}, points)
 
 
+def two_cells(_) -> dict:
+    """A square and a triangle beside it: more ranks have no cells."""
+    sides = {"left": [[0, 2]], "bottom": [[0, 1]], "top": [[2, 3]], "right": [[1, 4], [4, 3]]}
+    points = np.array([[0, 0], [1, 0], [0, 1], [1, 1], [1.5, 0.5]])
+    cells = {"quadrilateral": [[0, 1, 2, 3]], "triangle": [[1, 4, 3]]}
+    return {"cells": cells, "points": points, "boundaries": sides, "regions": {"of triangle": [1]}}
+
+
 def _grid(faces: tuple) -> tuple[np.ndarray, np.ndarray]:
     """Points [point, dim] and corners [cell, corner], the first axis fastest in each cell."""
     dim, sizes = len(faces), np.array(faces) + 1

@@ -231,10 +231,8 @@ class Mesh(Described, Cells):
         return self._parts or (self,)
 
     def part_of(self, cell: int) -> int:
-        """Number of the part that an owned cell, or any of a mesh of one shape, belongs to."""
-        return next(
-            (number for number, part in enumerate(self.parts[:-1]) if cell < part.cells.stop), len(self.parts) - 1
-        )
+        """Number of the part that an owned cell belongs to."""
+        return next(number for number, part in enumerate(self.parts) if cell < part.cells.stop)
 
     @cached_property
     def corners(self) -> np.ndarray:

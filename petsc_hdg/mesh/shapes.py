@@ -39,7 +39,7 @@ class Shape:
         return len(self.entities[self.dim - 1])
 
     def cone_size(self, d: int) -> int:
-        """Number of points in the cone of a sub-entity of dimension d, of cells whose facets have one shape."""
+        """Largest number of points in the cone of a sub-entity of dimension d."""
         if d == 1:
             return 2
         if d == 2:

@@ -50,7 +50,7 @@ class Topology:
         self.dim = shapes[0].dim
         self.stratum = tuple(_stratum(dm, d) for d in range(self.dim + 1))
         self.vertex_global = vertex_global
-        self._cones = {d: _local_cones(dm, self.shape, self.stratum, d) for d in range(1, self.dim + 1)}
+        self._cones = {d: _local_cones(dm, shapes, self.stratum, d) for d in range(1, self.dim + 1)}
         place = np.zeros(len(vertex_global)) if place is None else place
         in_order = stable_order_of([place, vertex_global]).astype(np.int32)
         rank = self.vertex_rank = np.empty_like(in_order)
@@ -198,10 +198,10 @@ def _corners(edges: np.ndarray, faces: np.ndarray) -> list[np.ndarray]:
     return [first, second, np.where((begin == first) | (begin == second), end, begin)]
 
 
-def _local_cones(dm, shape: Shape | None, stratum, d: int) -> np.ndarray:
+def _local_cones(dm, shapes: Sequence[Shape], stratum, d: int) -> np.ndarray:
     """Cones of all points of dimension d [point, cone], numbered within their stratum, int32; see `mixed_cones`."""
-    is_even = shape is not None and shape.name in CELLS
-    cones = c_library.cones(dm, *stratum[d], shape.cone_size(d)) if is_even else c_library.mixed_cones(dm, *stratum[d])
+    most, is_even = max(shape.cone_size(d) for shape in shapes), len(shapes) == 1 and shapes[0].name in CELLS
+    cones = (c_library.cones if is_even else c_library.mixed_cones)(dm, *stratum[d], most)
     return (cones - stratum[d - 1][0]).astype(np.int32)
 
 

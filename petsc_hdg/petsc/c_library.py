@@ -126,12 +126,12 @@ def cones(dm, start: int, end: int, size: int, orientations: bool = False) -> np
     return _cones(dm, start, end, size, orientations).reshape(-1, size).copy()
 
 
-def mixed_cones(dm, start: int, end: int) -> np.ndarray:
-    """Cones [point, most] of the points of one stratum, plex points as in `cones`; the last one of a shorter cone is
+def mixed_cones(dm, start: int, end: int, most: int) -> np.ndarray:
+    """Cones [point, most] of the points of one stratum, plex points as in `cones`; the last one of a cone with fewer is
     repeated."""
     sizes = _CONE_SIZES[_polytopes(dm, start, end)]
     first = np.cumsum(sizes) - sizes
-    columns = np.minimum(np.arange(sizes.max(initial=0)), sizes[:, None] - 1)
+    columns = np.minimum(np.arange(most), sizes[:, None] - 1)
     return _cones(dm, start, end, sizes)[first[:, None] + columns]
 
 

@@ -4,22 +4,22 @@ import json
 import sys
 
 import numpy as np
-from mixed_meshes import plane, solid
+from mixed_meshes import plane, solid, two_cells
 from petsc4py import PETSc
 from sample_physics import everything, give_everything, smooth_poisson
 
-from petsc_hdg import Mesh, Options, Problem
+from petsc_hdg import Mesh, Options, Problem, rebalance
 from petsc_hdg.run import guarded
 
-MESHES = {"plane": (plane, 4), "solid": (solid, 3)}
+MESHES = {"plane": (plane, 4, 1), "solid": (solid, 3, 0), "two": (two_cells, 1, 0)}  # cells along each axis, overlap
 
 
 def made(name: str, seed: int | None, comm=None) -> Mesh:
     """A mesh, whose cells go to the ranks at random with a seed."""
-    make, n = MESHES[name]
+    make, n, overlap = MESHES[name]
     comm = comm or PETSc.COMM_WORLD
     given = make(n) if comm.rank == 0 else {"cells": None, "points": None}
-    return Mesh.from_cells(**given, comm=comm, partition_seed=seed)
+    return Mesh.from_cells(**given, comm=comm, overlap=overlap, partition_seed=seed)
 
 
 def wave(shift: float, components: range):
@@ -50,7 +50,9 @@ def norms(mesh: Mesh) -> dict:
     at = np.array([[0.31, 0.62, 0.43], [0.9, 0.1, 0.55]])[:, : mesh.dim]
     found |= {**solved.errors(u), "u": u.norm(), "at": float(solved.at(u, at)["u"].sum())}
     found |= {"flux": float(solved.flux("left", u)[0]), "side": solved.integral("u_x[0]*n[0] + u[0]", u, over="left")}
-    return found | {"part": solved.integral("u[0]", u, label=mesh.cell_regions[-1])}
+    moved, last = rebalance(mesh, np.ones(mesh.num_cells)), mesh.cell_regions[-1]
+    found |= {"moved": moved.num_cells_all, "of region": mesh.comm.allreduce(int(moved.cell_mask(last).sum()))}
+    return found | {"part": solved.integral("u[0]", u, label=last)}
 
 
 def main(*seeds: str) -> dict:

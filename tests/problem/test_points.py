@@ -107,7 +107,7 @@ WRONG = {
         [1.1, 0.5],
         [1e300, 0],
     ],
-    "shape .2,.; give one row of 2 coordinates": [0.5, 0.5],
+    "shape .3,.; give one row of 2 coordinates": [0.5, 0.5, 0.5],
     "shape .1, 3.; give one row of 2 coordinates": [[0.5, 0.5, 0.5]],
     "Point number 1 has a coordinate that is not finite": [[0.5, 0.5], [np.nan, 0.5]],
     "is not made of numbers": "corner",

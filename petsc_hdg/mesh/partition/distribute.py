@@ -202,36 +202,35 @@ def redistributed(mesh, target: np.ndarray, values: np.ndarray):
         moved = copy.copy(mesh)
         moved.dm, moved.labels_table = dm, Labels(dm, mesh.comm, mesh.exchange)
         return moved, values
-    points = np.full(mesh.topology.num_cells, -1, np.int64)
-    cells = mesh.topology.cells[: mesh.num_cells]
-    points[cells - mesh.topology.stratum[mesh.dim][0]] = values
-    points = _distribute(dm, mesh, target, points)
-    if overlap:
-        dm.distributeOverlap(overlap)
+    start, end = dm.getChart()
+    points = np.full(end - start, -1, np.int64)
+    points[mesh.topology.cells[: mesh.num_cells] - start] = values
+    points = _carried(_distribute(dm, mesh, target), points, dm)
+    if overlap:  # which numbers cells of several shapes anew
+        points = _carried(dm.distributeOverlap(overlap), points, dm)
     moved = type(mesh)(dm)
-    return moved, points[moved.topology.cells[: moved.num_cells] - moved.topology.stratum[mesh.dim][0]]
+    return moved, points[moved.topology.cells[: moved.num_cells] - dm.getChart()[0]]
 
 
-def _distribute(dm, mesh, target: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Distribute a clone of a mesh's DM. Values of cells [cell], in PETSc's order, before and after."""
+def _carried(sf, values: np.ndarray, dm) -> np.ndarray:
+    """Values of the points of a DM [point of the chart] from those before [point], by the star forest of its change."""
+    start, end = dm.getChart()
+    found = np.full(end - start, -1, np.int64)
+    sf.bcastBegin(MPI.INT64_T, values, found, MPI.REPLACE)
+    sf.bcastEnd(MPI.INT64_T, values, found, MPI.REPLACE)
+    return found
+
+
+def _distribute(dm, mesh, target: np.ndarray):
+    """Distribute a clone of a mesh's DM. Returns the star forest of its points."""
     by_point = np.empty(mesh.num_cells, np.int64)  # PETSc counts owned cells, in its own order
     by_point[np.argsort(np.argsort(mesh.topology.cells[: mesh.num_cells]))] = target
     sizes = np.bincount(by_point, minlength=mesh.comm.size).astype(PETSc.IntType)
-    start, end = dm.getChart()
-    first, last = dm.getHeightStratum(0)
-    root = np.full(end - start, -1, np.int64)
-    root[first - start : last - start] = values
     with partitioned(mesh, dm) as partitioner:
         partitioner.setType(PETSc.Partitioner.Type.SHELL)
         partitioner.setShellPartition(mesh.comm.size, sizes, np.argsort(by_point, kind="stable").astype(PETSc.IntType))
         dm.setPartitioner(partitioner)
-        sf = dm.distribute(0)
-    start, end = dm.getChart()
-    leaf = np.full(end - start, -1, np.int64)
-    sf.bcastBegin(MPI.INT64_T, root, leaf, MPI.REPLACE)
-    sf.bcastEnd(MPI.INT64_T, root, leaf, MPI.REPLACE)
-    first, last = dm.getHeightStratum(0)
-    return leaf[first - start : last - start]
+        return dm.distribute(0)
 
 
 def by_metis(prefix: str) -> bool:

@@ -77,11 +77,12 @@ def _warn_of_closed(problem) -> None:
 
 
 def _facets(mesh, wanted: np.ndarray):
-    """Yield some of this rank's facets of a mask [facet]: number, cell, centre, and normal out of the cell."""
+    """Yield some facets of a mask [facet] on cells of this rank: number, cell, centre, and normal out of the cell."""
     topology, dim = mesh.topology, mesh.dim
-    facets = np.flatnonzero(wanted & (topology.facet_cells[:, 0] >= 0))
+    cells = topology.facet_cells[:, 0]
+    facets = np.flatnonzero(wanted & (cells >= 0) & (cells < mesh.num_cells))
     for facet in facets[samples(len(facets), MOST)]:
-        cell = topology.facet_cells[facet, 0]
+        cell = cells[facet]
         part = mesh.parts[mesh.part_of(cell)]
         nodes = part.geometry.nodes[part.geometry.cell_nodes[cell - part.first]]
         local = np.flatnonzero(part.topology.entity[dim - 1][cell - part.first] == facet)[0]
