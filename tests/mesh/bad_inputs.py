@@ -282,6 +282,22 @@ BAD = {
         lambda c, f: cells(c, [[0, 1, 2], [1, 2, 3]], SQUARE, boundaries={"cut": [[0, 3]]}),
         r"Boundary 'cut' names a facet with points \[0, 3\], which no cell has",
     ),
+    "curved by numbers": (
+        lambda c, f: Mesh.box((2, 2), comm=c).curved(0.1),
+        "of nodes are given as 0.1; give a",
+    ),
+    "curved by one coordinate": (
+        lambda c, f: Mesh.box((2, 2), comm=c).curved(lambda x: x[:, 0]),
+        r"returned float64 of shape .\d+,. for places of shape .\d+, 2.; return real numbers of that shape",
+    ),
+    "curved to nowhere": (
+        lambda c, f: Mesh.box((2, 2), comm=c).curved(lambda x: x + np.where(x[:, :1] + x[:, 1:] == 2, np.nan, 0)),
+        r"returned nan at .1.0, 1.0.; return finite numbers",
+    ),
+    "curved and turned over": (
+        lambda c, f: Mesh.box((2, 2), comm=c).curved(lambda x: x[:, ::-1] * [1, -1] * (x[:, :1] - 0.2)),
+        "is degenerate or inverted",
+    ),
     "unknown boundary": (
         lambda c, f: Mesh.box((2, 2), comm=c).boundary_facets("lid"),
         "no boundary called 'lid'; known here: 'bottom'",
