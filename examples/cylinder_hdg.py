@@ -1,4 +1,4 @@
-"""Gas around a circular cylinder at Mach 0.2: steady at Re 40 with a pair of eddies, at Re 100 a street of them in time.
+"""Gas around a circular cylinder at Mach 0.2: a pair of eddies at Re 40, steady; at Re 100 a street of them in time.
 
     python examples/cylinder_hdg.py -around 32 -out 16 -u_picture cylinder.png
     python examples/cylinder_hdg.py -reynolds 100 -end 60
@@ -81,9 +81,10 @@ def main():
     if end:
         rising = np.flatnonzero((lift[:-1] < 0) & (lift[1:] >= 0) & (t[1:] > end / 2))
         at, late = t[rising] - lift[rising] / np.diff(lift)[rising] * np.diff(t)[rising], t > end / 2
+        strouhal = (len(at) - 1) / np.ptp(at) if len(at) > 1 else np.nan
         PETSc.Sys.Print(
-            f"from t = {end / 2:g}: drag {drag[late].mean():.3f}, lift ± {np.ptp(lift[late]) / 2:.3f}, "
-            f"Strouhal number {(len(at) - 1) / np.ptp(at) if len(at) > 1 else np.nan:.4f} of {max(len(at) - 1, 0)} periods"
+            f"from t = {end / 2:g}: drag {drag[late].mean():.3f}, lift ± {np.ptp(lift[late]) / 2:.3f}, Strouhal number "
+            f"{strouhal:.4f} of {max(len(at) - 1, 0)} periods"
         )
     else:
         x, speed = problem.field("u[1]", u, problem.time).along((0.51, 0.0), (5.51, 0.0), 501)

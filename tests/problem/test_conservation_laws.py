@@ -302,6 +302,21 @@ def test_boundary_fluxes_are_for_traces():
         problem(manufactured("euler", far=True), 2, 1, hdg_flux="projected")
 
 
+BY_SPEED = (
+    "for (PetscInt c = 0; c < Nc; ++c) for (PetscInt d = 0; d < Nc; ++d) S[c*Nc + d] = c == d ? {}*(1 + u[0]) : 0.0;"
+)
+
+
+def test_a_negative_matrix_is_refused():
+    sides = gas.far_field("boundary", STREAM)
+    with pytest.raises(fe.PhysicsError, match="'euler', stabilization: the matrix S has negative eigenvalues, so that"):
+        problem(library.euler(2, stabilization=BY_SPEED.format("-1"), boundary=sides), 2, 1)
+    with pytest.raises(fe.OptionError, match="-hdg_tau for .*: the matrix S has negative eigenvalues"):
+        problem(library.euler(2, boundary=sides), 2, 1, hdg_tau=BY_SPEED.format("-1"))
+    for kept in ("1", "0"):
+        problem(library.euler(2, stabilization=BY_SPEED.format(kept), boundary=sides), 2, 1)
+
+
 def test_a_state_without_pressure_is_told():
     one = problem(manufactured("euler"), 2, 1)
     u = one.interpolate("exact")

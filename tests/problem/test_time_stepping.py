@@ -353,9 +353,7 @@ def test_hybridizable_dg_at_rest():
     assert u.norm() > 1e-2 and f.norm() < 1e-9
 
 
-DECAY = Physics(
-    {"u": 1}, "f0[0] = u_t[0] + 100*(u[0] - 0.1);", "for (d = 0; d < dim; ++d) f1[d] = sqrt(u[0])*u_x[d];"
-)
+DECAY = Physics({"u": 1}, "f0[0] = u_t[0] + 100*(u[0] - 0.1);", "for (d = 0; d < dim; ++d) f1[d] = sqrt(u[0])*u_x[d];")
 
 
 @pytest.mark.parametrize("backend", ["cg_gpu", "hdg_gpu"])
