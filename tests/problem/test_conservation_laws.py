@@ -132,7 +132,7 @@ def test_from_rest_by_pseudo_time(dt):
         assert one.time_steps < 30
         assert one.errors(u)["L2"] < 1.2e-3
         if dt == 0.02:
-            with petsc_options(snes_type="ksponly"), pytest.raises(fe.SolveError, match="of length nan failed"):
+            with petsc_options(snes_type="ksponly"), pytest.raises(fe.SolveError, match=" nan"):
                 one.solve_in_time(one.interpolate([1.0, 0.0, 0.0, 2.5]), 1e6, dt=dt)
 
 
@@ -265,12 +265,18 @@ def test_a_vortex_in_time():
     assert errors[1] < 2.5e-3 and np.log2(errors[0] / errors[1]) > 2.6
 
 
+DIRK = hasattr(PETSc.TS.Type, "DIRK")
 # options of the TS, steps, least order between as many and twice as many
 SCHEMES = {
     "bdf 2": ({"ts_type": "bdf", "ts_bdf_order": 2}, 12, 1.85),
     "bdf 3": ({"ts_type": "bdf", "ts_bdf_order": 3}, 12, 2.55),
     "arkimex": ({"ts_type": "arkimex", "ts_arkimex_type": "l2", "ts_adapt_type": "none"}, 6, 1.9),
+    # PETSc before DIRK starts methods with an explicit stage by backward Euler
+    "arkimex 3": ({"ts_type": "arkimex", "ts_arkimex_type": "3", "ts_adapt_type": "none"}, 6, 2.7 if DIRK else 1.9),
+    "ars443": ({"ts_type": "arkimex", "ts_arkimex_type": "ars443", "ts_adapt_type": "none"}, 6, 2.7 if DIRK else 1.9),
 }
+if DIRK:
+    SCHEMES["dirk"] = ({"ts_type": "dirk", "ts_dirk_type": "es324sal", "ts_adapt_type": "none"}, 6, 2.7)
 
 
 def end_of(steps: int, **options) -> np.ndarray:

@@ -25,6 +25,7 @@ MOST_STEPS = 2**31 - 2  # the end time ends a run, not PETSc's 5000 steps
 FIXED = {"ts_adapt_type": "none", "ts_adapt_scale_solve_failed": "1"}
 TRIES = 4  # of a step whose penalties may be too small for the states of Newton's method
 PSEUDO_TRIES = 8  # of a step of pseudo-transient continuation, each a quarter as long
+PART_OF_STEP = 1e-7  # of the first step, in which a trace comes to fit the cells
 PSEUDO_RTOL = 0.1  # of its Newton's method: most steps take one, and those that a line search shortens some more
 
 
@@ -197,6 +198,8 @@ def _run(problem, u0: PETSc.Vec, t1: float, dt: float, t0: float, monitor) -> PE
         set_from_options(problem, ts)
         resumed = checkpoint_schedule.resume(problem, ts, u)
         if not resumed:
+            if problem.has_cell_states and method_history.seeks_slope(ts):
+                _fit_trace(problem, ts, u)
             method_history.tell_time_of_slope(ts, u)
         first = ts.getStepNumber()
         try:
@@ -210,6 +213,23 @@ def _run(problem, u0: PETSc.Vec, t1: float, dt: float, t0: float, monitor) -> PE
     finally:
         ts.destroy()
     return u
+
+
+def _fit_trace(problem, ts: PETSc.TS, u: PETSc.Vec) -> None:
+    """Give a start the trace that belongs to its cells, by an instant of backward Euler: an interpolated one does not
+    satisfy the trace equation, and the first slope of methods with an explicit stage would make them of first order.
+    Collective. Nothing happens where the solver fails."""
+    euler, start = _euler(problem), u.copy()
+    try:
+        euler.setTime(ts.getTime())
+        euler.setTimeStep(PART_OF_STEP * ts.getTimeStep())
+        euler.setMaxSteps(1)
+        euler.solve(u)
+        if euler.getConvergedReason() < 0:
+            start.copy(u)
+    finally:
+        start.destroy()
+        euler.destroy()
 
 
 @contextmanager
