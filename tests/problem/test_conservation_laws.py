@@ -118,8 +118,8 @@ def test_from_a_free_stream():
     assert one.errors(u)["L2"] < 4e-4
 
 
-@pytest.mark.full("0.2")
-@pytest.mark.parametrize("dt", [0.02, 0.2])
+@pytest.mark.full("1.0")
+@pytest.mark.parametrize("dt", [0.02, 1.0])
 def test_from_rest_by_pseudo_time(dt):
     """Newton's method has no solution for a gas at rest; steps of TSPSEUDO, which grow with the residual's fall, do,
     also where PETSc's one linear solve a step comes to no numbers."""
@@ -129,7 +129,7 @@ def test_from_rest_by_pseudo_time(dt):
     with petsc_options(ts_type="pseudo", ts_pseudo_increment="1.5", ts_max_steps="60"):
         one = problem(moving, 4, 2)
         u = one.solve_in_time(one.interpolate([1.0, 0.0, 0.0, 2.5]), 1e6, dt=dt)
-        assert one.time_steps < 30
+        assert one.time_steps < 15 and one.newton_iterations < 30
         assert one.errors(u)["L2"] < 1.2e-3
         if dt == 0.02:
             with petsc_options(snes_type="ksponly"), pytest.raises(fe.SolveError, match=" nan"):
@@ -263,6 +263,20 @@ def test_a_vortex_in_time():
         u = one.solve_in_time(one.interpolate("exact"), 0.03, dt=0.01)
         errors.append(one.errors(u, one.time)["L2"])
     assert errors[1] < 2.5e-3 and np.log2(errors[0] / errors[1]) > 2.6
+
+
+def test_a_failed_linearization_is_forgotten():
+    """The next residual in time is that of another state."""
+    one = problem(vortex(), 2, 1)
+    good, f = one.interpolate("exact"), one.create_vec()
+    bad = good.copy()
+    bad.scale(-1.0)
+    calls = one.callbacks
+    with pytest.raises(fe.SolveError, match="local problem of cell"):
+        calls.ijacobian(None, 0.0, bad, bad, 1.0, calls.jacobian, calls.preconditioning)
+    assert one.operator.failure
+    calls.ifunction(None, 0.0, good, bad, f)
+    assert not one.operator.failure and np.isfinite(f.norm())
 
 
 DIRK = hasattr(PETSc.TS.Type, "DIRK")

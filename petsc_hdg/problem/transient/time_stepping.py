@@ -25,6 +25,7 @@ MOST_STEPS = 2**31 - 2  # the end time ends a run, not PETSc's 5000 steps
 FIXED = {"ts_adapt_type": "none", "ts_adapt_scale_solve_failed": "1"}
 TRIES = 4  # of a step whose penalties may be too small for the states of Newton's method
 PSEUDO_TRIES = 8  # of a step of pseudo-transient continuation, each a quarter as long
+PSEUDO_STEPS = 5  # of Newton's method in one that is not too long
 PART_OF_STEP = 1e-7  # of the first step, in which a trace comes to fit the cells
 PSEUDO_RTOL = 0.1  # of its Newton's method: most steps take one, and those that a line search shortens some more
 
@@ -141,7 +142,7 @@ def _set_defaults(problem, ts: PETSc.TS) -> None:
     methods.set_tolerances(problem, snes, ts)
     if _is_pseudo(problem, ts) and not problem.physics.is_linear:
         snes.setType("newtonls")  # without a line search steps lead to a gas without pressure
-        snes.setTolerances(rtol=PSEUDO_RTOL)
+        snes.setTolerances(rtol=PSEUDO_RTOL, max_it=PSEUDO_STEPS)
     preconditioners.set_defaults(problem, snes.getKSP())
 
 
