@@ -1,7 +1,7 @@
 """Errors and orders of a manufactured gas flow by both fluxes of hdg_gpu and of Sod's shock tube, and times of a vortex
 and of steady viscous flow: the tables of docs/conservation_laws.md.
 
-python benchmarks/conservation_laws.py [-only euler|numbers|viscous|sod|times] [-faces 32,64] [-speeds 0,1]
+python benchmarks/conservation_laws.py [-only euler|numbers|viscous|space|sod|times] [-faces 32,64] [-speeds 0,1]
 
 Rows of `times` are -vortex faces:degree,… and -steady faces:degree,… .
 """
@@ -27,51 +27,75 @@ import sod_hdg  # noqa: E402
 from vortex_hdg import VORTEX  # noqa: E402
 
 GAMMA, PRANDTL = sympy.Rational(7, 5), 0.72
-X = Symbols(2, {"u": 4}).x
 AUTOMATIC = {"stabilization": None}
 UPWIND = {"stabilization": "upwind"}
 
 
-def exact() -> sympy.Matrix:
-    """Conserved variables [4]."""
-    x, y = X
+def places(dim: int) -> tuple:
+    """Coordinates as symbols."""
+    return Symbols(dim, {"u": dim + 2}).x
+
+
+def exact(dim: int) -> sympy.Matrix:
+    """Conserved variables [dim + 2]."""
+    x, y, *z = places(dim)
     rho, p = 1 + sympy.sin(2 * x + y) / 5, 1 + sympy.cos(x + y) / 5
-    v = sympy.Matrix([0.6 + sympy.cos(x - 2 * y) / 5, 0.3 + sympy.sin(x + 2 * y) / 5])
-    return sympy.Matrix([rho, rho * v[0], rho * v[1], p / (GAMMA - 1) + rho * v.dot(v) / 2])
+    v = [0.6 + sympy.cos(x - 2 * y) / 5, 0.3 + sympy.sin(x + 2 * y) / 5]
+    if z:
+        rho, p, v = rho + sympy.sin(2 * z[0]) / 10, p + sympy.cos(z[0]) / 10, [*v, 0.2 + sympy.sin(x + z[0]) / 5]
+    v = sympy.Matrix(v)
+    return sympy.Matrix([rho, *(rho * v), p / (GAMMA - 1) + rho * v.dot(v) / 2])
 
 
-def source(reynolds: float | None) -> list:
-    """f0 [4]: the divergence of f1 at the exact solution."""
-    u = exact()
-    rho, v, energy = u[0], u[1:3, 0] / u[0], u[3]
+def source(dim: int, reynolds: float | None) -> list:
+    """f0 [dim + 2]: the divergence of f1 at the exact solution."""
+    u, at = exact(dim), places(dim)
+    rho, v, energy = u[0], u[1:-1, 0] / u[0], u[-1]
     p = (GAMMA - 1) * (energy - rho * v.dot(v) / 2)
-    f1 = -sympy.Matrix.vstack(u[1:3, 0].T, rho * v * v.T + p * sympy.eye(2), (energy + p) * v.T)
+    f1 = -sympy.Matrix.vstack(u[1:-1, 0].T, rho * v * v.T + p * sympy.eye(dim), (energy + p) * v.T)
     if reynolds is not None:
-        v_x = v.jacobian(X)
-        sigma = (v_x + v_x.T - sympy.Rational(2, 3) * v_x.trace() * sympy.eye(2)) / reynolds
-        heat = GAMMA / (reynolds * PRANDTL) * sympy.Matrix([p / ((GAMMA - 1) * rho)]).jacobian(X)
-        f1 += sympy.Matrix.vstack(sympy.zeros(1, 2), sigma, (sigma * v).T + heat)
-    return [sum(sympy.diff(f1[c, d], X[d]) for d in range(2)) for c in range(4)]
+        v_x = v.jacobian(at)
+        sigma = (v_x + v_x.T - sympy.Rational(2, 3) * v_x.trace() * sympy.eye(dim)) / reynolds
+        heat = GAMMA / (reynolds * PRANDTL) * sympy.Matrix([p / ((GAMMA - 1) * rho)]).jacobian(at)
+        f1 += sympy.Matrix.vstack(sympy.zeros(1, dim), sigma, (sigma * v).T + heat)
+    return [sum(sympy.diff(f1[c, d], at[d]) for d in range(dim)) for c in range(dim + 2)]
 
 
-def error(faces: int, degree: int, reynolds=None, far=False, simplex=True, options=None, **given) -> float:
-    """L2 error on faces² squares or pairs of triangles."""
-    state = " ".join(f"w[{c}] = {sympy.ccode(entry)};" for c, entry in enumerate(exact()))
+def errors(faces: int, degree: int, reynolds=None, far=False, simplex=True, dim=2, options=None, **given) -> dict:
+    """Errors on faces² squares or faces³ cubes, or simplices of them: `Problem.errors`."""
+    state = " ".join(f"w[{c}] = {sympy.ccode(entry)};" for c, entry in enumerate(exact(dim)))
     boundary = gas.far_field("boundary", state) if far else fe.Dirichlet("boundary", "exact")
-    given |= {"exact": list(exact()), "boundary": [boundary]}
+    given |= {"exact": list(exact(dim)), "boundary": [boundary]}
     if reynolds is None:
-        physics = library.euler(2, source(None), **given)
+        physics = library.euler(dim, source(dim, None), **given)
     else:
         numbers = {"reynolds": reynolds, "prandtl": PRANDTL, "mach": 0.5}
-        physics = library.compressible_navier_stokes(2, source(reynolds), **numbers, **given)
-    mesh = fe.Mesh.box((faces, faces), simplex=simplex)
+        physics = library.compressible_navier_stokes(dim, source(dim, reynolds), **numbers, **given)
+    mesh = fe.Mesh.box(dim * (faces,), simplex=simplex)
     problem = fe.Problem(mesh, physics, backend="hdg_gpu", degree=degree, check_kernels=False, **(options or {}))
-    return problem.errors(problem.solve(problem.interpolate("exact")))["L2"]
+    return problem.errors(problem.solve(problem.interpolate("exact")))
+
+
+def error(*args, **given) -> float:
+    """L2 error."""
+    return errors(*args, **given)["L2"]
 
 
 def row(name: str, faces: int, degree: int, **given) -> None:
     coarse, fine = (error(n, degree, **given) for n in (faces // 2, faces))
     PETSc.Sys.Print(f"| {name} | {degree} | {fine:.2e} | {np.log2(coarse / fine):.2f} |")
+
+
+def in_space(cells: str, degree: int, all_faces: list[int]) -> None:
+    """Rows of errors of u, its gradient and u* at Re 10 in space, and their orders."""
+    before, last = 0, {}
+    for faces in all_faces:
+        found = errors(faces, degree, 10.0, simplex=cells == "tetrahedra", dim=3, flux="roe")
+        columns = [f"{found[name]:.2e}" for name in ("L2", "H1", "star")]
+        for k, name in enumerate(("L2", "H1", "star") if last else ()):
+            columns[k] += f", {np.log(last[name] / found[name]) / np.log(faces / before):.2f}"
+        PETSc.Sys.Print(f"| {cells} | {degree} | {faces}³ | {' | '.join(columns)} |")
+        before, last = faces, found
 
 
 def shock(speed: float, all_faces: list[int]) -> None:
@@ -143,6 +167,10 @@ if __name__ == "__main__":
     for name, rows in (("vortex", "24:2"), ("steady", "24:2")) if "times" in only else ():
         for given in filter(None, PETSc.Options().getString(name, rows).split(",")):
             seconds(*map(int, given.split(":")), name == "steady")
+    if "space" in only:
+        for given in PETSc.Options().getString("space", "tetrahedra:1:2:4,tetrahedra:2:2:4,hexahedra:1:2:4").split(","):
+            cells, degree, *faces = given.split(":")
+            in_space(cells, int(degree), [int(each) for each in faces])
     if "sod" in only:
         numbers = {
             name: PETSc.Options().getString(name, given) for name, given in (("faces", "32,64"), ("speeds", "0,1"))

@@ -11,7 +11,6 @@ from petsc4py import PETSc
 
 from petsc_hdg.mesh import Mesh
 from petsc_hdg.mesh.cell_list import box_cells
-from petsc_hdg.mesh.geometry import Geometry, node_dimensions
 
 SHAPES = ("triangle", "quadrilateral", "tetrahedron", "hexahedron")
 DIM = {"triangle": 2, "quadrilateral": 2, "tetrahedron": 3, "hexahedron": 3}
@@ -164,21 +163,11 @@ def _split(simplices: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.nd
 
 
 def bent(mesh: Mesh, amount: float = 0.08) -> Mesh:
-    """The mesh of the unit box with second-order cells, on the image of a smooth map; the mesh itself, changed."""
-    topology, old = mesh.topology, mesh.geometry
-    corners_of = basix.topology(basix.CellType[mesh.cell])
-    blocks = {0: old.nodes}
-    for d in node_dimensions(mesh.shape, 2)[1:]:
-        blocks[d] = np.zeros((int(topology.entity[d].max()) + 1, mesh.dim))
-        for number, corners in enumerate(corners_of[d]):
-            blocks[d][topology.entity[d][:, number]] = old.nodes[old.cell_nodes[:, corners]].mean(axis=1)
-    geometry = Geometry(topology, blocks)
-    x = geometry.nodes
-    waves = np.sin(2 * x + 0.3)[:, np.roll(np.arange(mesh.dim), 1)] * (1 + x)
-    geometry.nodes = x + amount * waves
-    mesh.geometry = geometry
-    assert geometry.degree == 2 and not geometry.is_affine
-    return mesh
+    """The mesh of the unit box with second-order cells, on the image of a smooth map."""
+    turned = np.roll(np.arange(mesh.dim), 1)
+    found = mesh.curved(lambda x: x + amount * np.sin(2 * x + 0.3)[:, turned] * (1 + x))
+    assert found.geometry.degree == 2 and not found.geometry.is_affine
+    return found
 
 
 def hanging(c):

@@ -20,7 +20,7 @@ from ..representation import Described
 from ..stages import stage
 from ..threads import taken
 from ..value_checks import Comm, FilePath, plural
-from . import create, naming, quality
+from . import create, naming, quality, second_order
 from .geometry import Geometry, local_degree, read_blocks, require_straight, stratum_values
 from .labels import EXTERIOR, Labels, require_exterior, require_one_side
 from .mesh_checks import interpolated, kind, place, require_dm
@@ -55,7 +55,7 @@ class Mesh(Described, Cells):
     """
 
     PUBLIC = tuple(
-        "boundaries boundary_facets box cell cell_mask cell_regions comm destroy dim dm from_cells from_file "
+        "boundaries boundary_facets box cell cell_mask cell_regions comm curved destroy dim dm from_cells from_file "
         "from_meshio from_options from_pyvista geometry labels name_boundary name_region num_cells num_cells_all "
         "num_facets num_vertices parts polytopes topology".split()
     )
@@ -254,6 +254,16 @@ class Mesh(Described, Cells):
     def name_region(self, name: str, where: Callable[[np.ndarray], np.ndarray]) -> None:
         """Name the cells at the mean of whose vertices a function holds; as `name_boundary`. Collective."""
         naming.name_region(self, name, where)
+
+    def curved(self, where: Callable[[np.ndarray], np.ndarray]) -> Mesh:
+        """The mesh of these cells as ones of second order, whose nodes are at `where` of their places. Collective.
+
+        where  function of coordinates x [node, dim] that returns the new ones [node, dim]; nodes are at vertices, in
+               the middle of edges and, of quadrilaterals and hexahedra, of faces and cells
+
+        Names are those of this mesh. Raises MeshError for another kind of function, and for cells that it turns over.
+        """
+        return Mesh(second_order.curved(self, where))
 
     @property
     def boundaries(self) -> tuple[str, ...]:

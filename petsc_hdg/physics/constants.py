@@ -14,8 +14,9 @@ ON = " on "  # "h on left" is the constant h where a text is about the boundary 
 _NAME = re.compile(rf"(ctx->)?[A-Za-z]\w*(\[\d+\])?({ON}.+)?\Z", re.DOTALL)  # or a member of a context, or its element
 
 
-def check_constants(physics: str, given) -> dict[str, float]:
-    """Named constants as finite floats; those of boundaries, which numbers in texts do not count, come last."""
+def check_constants(physics: str, given, above: Mapping[str, float]) -> dict[str, float]:
+    """Named constants as finite floats, those in `above` larger than their numbers there; those of boundaries, which
+    numbers in texts do not count, come last."""
     if given is None:
         return {}
     if not isinstance(given, Mapping):
@@ -39,6 +40,8 @@ def check_constants(physics: str, given) -> dict[str, float]:
             raise PhysicsError(f"physics '{physics}': constant '{name}' is {value!r}; give a number") from None
         if not math.isfinite(checked[name]):
             raise PhysicsError(f"physics '{physics}': constant '{name}' is {value}; give a finite number")
+        if not checked[name] > (bound := above.get(name.partition(ON)[0], -math.inf)):
+            raise PhysicsError(f"physics '{physics}': constant '{name}' is {value}; give a number above {bound:g}")
     return dict(sorted(checked.items(), key=lambda entry: ON in entry[0]))
 
 

@@ -42,6 +42,7 @@ class Physics(Described):
     auxiliary  name -> number of components or Auxiliary(components, space); in the text `kappa`, `kappa_x[d]` as fields
     constants  name -> number; in the text `constants[i]`, or the name itself. Or name -> {boundary: number}, the value
                in texts of conditions on these boundaries; `constants[i]` counts the others first
+    above      name of a constant -> the number that its values have to be above
     boundary   Dirichlet, Neumann and Robin conditions, and BoundaryFlux
     jacobian   hand-written {"g0": text, …}, or {(test field, trial field): {"g0": text, …}}; replaces differentiation
     helpers    C text of functions the others may call
@@ -65,6 +66,7 @@ class Physics(Described):
     f1: object = None
     auxiliary: Mapping | tuple = field(default=(), kw_only=True)
     constants: Mapping[str, float | Mapping[str, float]] | None = field(default=None, kw_only=True)
+    above: Mapping[str, float] | None = field(default=None, kw_only=True)
     boundary: Sequence = field(default=(), kw_only=True)
     jacobian: Mapping | None = field(default=None, kw_only=True)
     helpers: object = field(default="", kw_only=True)
@@ -80,7 +82,7 @@ class Physics(Described):
         if not fields:
             raise PhysicsError(f"physics '{self.name}' has no fields; give at least one, e.g. {{'u': 1}}")
         auxiliary = make_fields(self.name, self.auxiliary, Auxiliary)
-        constants = check_constants(self.name, self.constants)
+        constants = check_constants(self.name, self.constants, self.above or {})
         given = {"fields": fields, "auxiliary": auxiliary, "constants": MappingProxyType(constants)}
         for key, value in given.items():
             object.__setattr__(self, key, value)
@@ -288,7 +290,7 @@ class Physics(Described):
         Those of boundaries are given by a dict, or by one number for all of them. Raises PhysicsError for an unknown
         name.
         """
-        checked = check_constants(self.name, spread(self.constant_names, values))
+        checked = check_constants(self.name, spread(self.constant_names, values), self.above or {})
         unknown = [name for name in checked if name not in self.constant_names]
         if unknown:
             known = ", ".join(self.constant_names) or "none"

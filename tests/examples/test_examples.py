@@ -22,8 +22,16 @@ RUNS = {
     ],
     "demo": [(2, ["-fe_degree", "1"], {L2: (2e-4, 1.2e-3), rf"iterations\s+{NUMBER}": (1, 40)})],
     "cylinder_hdg": [
-        (1, ["-around", "16", "-out", "8"], {rf"drag coefficient {NUMBER}": (1.55, 1.56)}),
-        (2, ["-around", "12", "-out", "6", "-fe_degree", "1"], {rf"drag coefficient {NUMBER}": (1.9, 1.93)}),
+        (
+            1,
+            ["-around", "16", "-out", "8"],
+            {rf"drag coefficient {NUMBER}": (1.54, 1.6), rf"eddies of length {NUMBER}": (2.0, 3.0)},
+        ),
+        (
+            2,
+            ["-around", "12", "-out", "6", "-fe_degree", "1", "-reynolds", "100", "-end", "0.2"],
+            {rf"drag coefficient {NUMBER}": (5, 15), rf"lift {NUMBER}": (1, 10)},
+        ),
     ],
     "degenerate_poly": [
         (2, ["-fe_degree", "2", "-kinds", "falling"], {rf"falling .* L2 {NUMBER}": (0.05, 0.2)}),
@@ -44,6 +52,13 @@ RUNS = {
     "elasticity_hdg": [
         (1, ["-degrees", "1"], {rf"cg_gpu {NUMBER}": (1.3e-3, 1.4e-3), rf"hdg_gpu {NUMBER}": (4.3e-3, 4.4e-3)}),
         (2, ["-degrees", "2", "-n", "4"], {rf"hdg_gpu {NUMBER}": (4.6e-3, 4.8e-3)}),
+    ],
+    "flat_plate_hdg": [
+        (
+            2,
+            ["-along", "6", "-up", "8", "-ahead", "5"],
+            {rf"drag coefficient {NUMBER}": (0.0133, 0.0142), rf"x 0.6 .* ratio {NUMBER}": (0.97, 1.05)},
+        ),
     ],
     "heat": [
         (1, ["-ts_dt", "0.005"], {L2: (1e-5, 2e-3)}),
@@ -80,6 +95,13 @@ RUNS = {
         (2, ["-faces", "6", "-jumps", "3", "-dm_plex_simplex", "0"], {rf"1e\+3 .* L2 {NUMBER}": (1e-8, 2e-5)}),
     ],
     "minimal_surface": [(1, [], {L2: (1e-4, 3e-4), rf"Newton steps {NUMBER}": (3, 10)})],
+    "naca0012_hdg": [
+        (
+            1,
+            ["-around", "10", "-wake", "6", "-out", "10"],
+            {rf"drag coefficient {NUMBER}": (0.0547, 0.0565), rf"separation at {NUMBER}": (0.79, 0.84)},
+        ),
+    ],
     "nonlinear_hdg": [
         (
             1,

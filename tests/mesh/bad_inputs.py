@@ -160,6 +160,16 @@ BAD = {
         lambda c, f: Mesh.box((4, 2), periodic="y", comm=c),
         "Cell 0 is as long as half of the period; give three cells or more along it",
     ),
+    "curved cells of a periodic mesh": (
+        lambda c, f: Mesh.box((4, 4), periodic="x", comm=c).curved(lambda x: x),
+        "A periodic mesh has straight cells; give a bounded mesh of one shape",
+    ),
+    "curved cells of several shapes": (
+        lambda c, f: Mesh.from_cells(
+            {"triangle": [[1, 2, 4]], "quadrilateral": [[0, 1, 3, 4]]}, [[0, 0], [1, 0], [2, 0], [0, 1], [1, 1]], comm=c
+        ).curved(lambda x: x),
+        "A mesh of triangle and quadrilateral cells has straight cells; give a bounded mesh of one shape",
+    ),
     "ends that do not match": (
         lambda c, f: Mesh.from_cells([[0, 1, 2]], [[0, 0], [1, 0], [0, 1]], periodic="x", comm=c),
         "the 2 and 1 points on the ends of the x axis do not lie opposite to each other",
@@ -293,6 +303,22 @@ BAD = {
     "facet of no cell": (
         lambda c, f: cells(c, [[0, 1, 2], [1, 2, 3]], SQUARE, boundaries={"cut": [[0, 3]]}),
         r"Boundary 'cut' names a facet with points \[0, 3\], which no cell has",
+    ),
+    "curved by numbers": (
+        lambda c, f: Mesh.box((2, 2), comm=c).curved(0.1),
+        "of nodes are given as 0.1; give a",
+    ),
+    "curved by one coordinate": (
+        lambda c, f: Mesh.box((2, 2), comm=c).curved(lambda x: x[:, 0]),
+        r"returned float64 of shape .\d+,. for places of shape .\d+, 2.; return real numbers of that shape",
+    ),
+    "curved to nowhere": (
+        lambda c, f: Mesh.box((2, 2), comm=c).curved(lambda x: x + np.where(x[:, :1] + x[:, 1:] == 2, np.nan, 0)),
+        r"returned nan at .1.0, 1.0.; return finite numbers",
+    ),
+    "curved and turned over": (
+        lambda c, f: Mesh.box((2, 2), comm=c).curved(lambda x: x[:, ::-1] * [1, -1] * (x[:, :1] - 0.2)),
+        "is degenerate or inverted",
     ),
     "unknown boundary": (
         lambda c, f: Mesh.box((2, 2), comm=c).boundary_facets("lid"),

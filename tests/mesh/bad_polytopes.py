@@ -156,6 +156,10 @@ BAD = {
         lambda c, f: in_space(c, [FACES], boundaries={"cut": [[0, 1, 7, 6]]}),
         r"Boundary 'cut' names a face of vertices \[0, 1, 7, 6\], which no cell has",
     ),
+    "curved polytopes": (
+        lambda c, f: on_box(c, 2).curved(lambda x: x),
+        "polytopes has straight cells; curve the mesh before agglomerate",
+    ),
     "missing polygon file": (lambda c, f: polygons_from_file(f / "none.vtu", comm=c), "none.vtu does not exist"),
     "polygon file of hexahedra": (
         lambda c, f: polygons_from_file(hexahedra(f) if c.rank == 0 else "none", comm=c),

@@ -30,11 +30,14 @@ def run() -> None:
         physics = fe.Physics({"u": 1}, f1="u_x[d]", boundary=walls, name="between")
         problem = fe.Problem(mesh, physics, degree=1, check_kernels=False)
         u = problem.solve()
+        curved = mesh.curved(lambda x: x * (1 + x))
+        volume = fe.Problem(curved, physics, degree=1, check_kernels=False).integral("1", u)
         found[cell] = {
             "facets": comm.allreduce(len(mesh.boundary_facets("my left")[0])),
             "as the box": [same(mesh, name) for name in SIDES],
             "all": all(comm.allgather(bool(mesh.facet_mask("all").all()))),
             "half": all(comm.allgather(np.array_equal(mesh.cell_mask("half"), corners[:, 0] < 0.5))),
+            "curved": bool(abs(volume - 2**mesh.dim) < 1e-12) and curved.boundaries == mesh.boundaries,
             "flux": float(problem.flux("my right", u)[0]),
         }
     PETSc.Sys.Print(json.dumps(found))

@@ -4,6 +4,7 @@ import basix
 import meshio
 import numpy as np
 import pytest
+from sample_meshes import box_mesh
 from shuffled_boxes import MESHES
 
 from petsc_hdg.mesh import Mesh
@@ -85,3 +86,21 @@ def test_volume_of_the_curved_ball(name, error):
     exact = 4 / 3 * np.pi
     mesh = Mesh.from_file(MESHES / f"{name}.msh")
     assert abs(volume(mesh) / exact - 1) < error
+
+
+@pytest.mark.parametrize("cell", CURVED.values())
+def test_nodes_are_moved(cell):
+    """Of straight cells and of curved ones, to the image of their places; the mesh itself stays."""
+    straight = box_mesh(cell)
+    before = straight.geometry.nodes.copy()
+    once = straight.curved(lambda x: x * (1 + x))
+    element = basix.create_element(basix.ElementFamily.P, basix.CellType[cell], 2, basix.LagrangeVariant.equispaced)
+    linear = basix.create_element(basix.ElementFamily.P, basix.CellType[cell], 1, basix.LagrangeVariant.equispaced)
+    table = linear.tabulate(0, element.points)[0, :, :, 0]
+    expected = np.einsum("pv,cvi->cpi", table, before[straight.geometry.cell_nodes])
+    expected = expected * (1 + expected)
+    for mesh in (once, once.curved(lambda x: x)):
+        assert mesh.geometry.degree == 2 and mesh.boundaries == straight.boundaries
+        found = mesh.geometry.nodes[mesh.geometry.cell_nodes]
+        np.testing.assert_allclose(cell_sets(found.round(12)), cell_sets(expected.round(12)), atol=1e-12)
+    np.testing.assert_array_equal(straight.geometry.nodes, before)

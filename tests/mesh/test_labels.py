@@ -150,6 +150,7 @@ def test_parts_are_named_by_their_places(mpirun):
         assert {cell: of["facets"] for cell, of in found.items()} == dict(zip(SHAPES, (3, 3, 4, 4), strict=True))
         for of in found.values():
             assert of["as the box"] == [True] * 3 and of["all"] and of["half"] and abs(of["flux"] - 1) < 1e-8
+            assert of["curved"]  # to a box of twice the length, with the same names
 
 
 def test_a_name_is_given_once():

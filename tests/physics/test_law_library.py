@@ -159,19 +159,33 @@ def test_states_that_are_none(name, state):
 BAD = {
     "gamma": (
         lambda: library.euler(2, gamma=1.0),
-        "physics 'euler': gamma is 1.0; give a ratio of specific heats above",
+        "physics 'euler': constant 'gamma' is 1.0; give a number above 1",
+    ),
+    "gamma by constants": (
+        lambda: library.euler(2, constants={"gamma": 0.9}),
+        "constant 'gamma' is 0.9; give a number above 1",
+    ),
+    "gamma, changed": (
+        lambda: library.euler(2).with_constants(gamma=0.9),
+        "constant 'gamma' is 0.9; give a number above 1",
     ),
     "flux": (lambda: library.euler(2, flux="upwind"), "flux is 'upwind'; give lax_friedrichs, hll, roe"),
-    "mach": (lambda: library.compressible_navier_stokes(2, mach=0), "mach is 0; give a number above 0"),
-    "reynolds": (lambda: library.compressible_navier_stokes(2, reynolds=-1), "reynolds is -1; give a number above 0"),
-    "prandtl": (lambda: library.compressible_navier_stokes(2, prandtl=float("nan")), "prandtl is given as nan; give"),
+    "mach": (lambda: library.compressible_navier_stokes(2, mach=0), "constant 'mach' is 0; give a number above 0"),
+    "reynolds": (
+        lambda: library.compressible_navier_stokes(2, reynolds=-1),
+        "constant 'reynolds' is -1; give a number above 0",
+    ),
+    "prandtl": (
+        lambda: library.compressible_navier_stokes(2, prandtl=float("nan")),
+        "constant 'prandtl' is nan; give a finite",
+    ),
     "dimension": (lambda: library.euler(4), "dimension of physics 'euler' is given as 4; give a whole number, 2 to 3"),
     "viscosity": (
         lambda: library.compressible_navier_stokes(2, viscosity="x"),
         "viscosity is 'x'; give constant, suth",
     ),
     "burgers": (lambda: library.burgers(viscosity=-0.1), "viscosity is -0.1; give 0 or a number above 0"),
-    "gravity": (lambda: library.shallow_water(gravity=0), "gravity is 0; give a number above 0"),
+    "gravity": (lambda: library.shallow_water(gravity=0), "constant 'gravity' is 0; give a number above 0"),
     "state": (lambda: library.euler(2, boundary=gas.far_field("a", "w[0] = rho;")), "unknown name 'rho'"),
 }
 

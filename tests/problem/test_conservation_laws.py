@@ -118,17 +118,22 @@ def test_from_a_free_stream():
     assert one.errors(u)["L2"] < 4e-4
 
 
-@pytest.mark.full
-def test_from_rest_by_pseudo_time():
-    """Newton's method has no solution for a gas at rest; steps of TSPSEUDO, which grow with the residual's fall, do."""
+@pytest.mark.full("1.0")
+@pytest.mark.parametrize("dt", [0.02, 1.0])
+def test_from_rest_by_pseudo_time(dt):
+    """Newton's method has no solution for a gas at rest; steps of TSPSEUDO, which grow with the residual's fall, do,
+    also where PETSc's one linear solve a step comes to no numbers."""
     physics = manufactured("euler", far=True)
     rates = "".join(f"f0[{c}] = u_t[{c}] + ({sympy.ccode(entry)}); " for c, entry in enumerate(source("euler")))
     moving = library.euler(2, rates, boundary=physics.boundary, exact=physics.exact)
-    with petsc_options(ts_type="pseudo", ts_pseudo_increment="1.5", snes_type="newtonls", ts_max_steps="60"):
+    with petsc_options(ts_type="pseudo", ts_pseudo_increment="1.5", ts_max_steps="60"):
         one = problem(moving, 4, 2)
-        u = one.solve_in_time(one.interpolate([1.0, 0.0, 0.0, 2.5]), 1e6, dt=0.02)
-    assert one.time_steps < 30
-    assert one.errors(u)["L2"] < 1.2e-3
+        u = one.solve_in_time(one.interpolate([1.0, 0.0, 0.0, 2.5]), 1e6, dt=dt)
+        assert one.time_steps < 15 and one.newton_iterations < 30
+        assert one.errors(u)["L2"] < 1.2e-3
+        if dt == 0.02:
+            with petsc_options(snes_type="ksponly"), pytest.raises(fe.SolveError, match=" nan"):
+                one.solve_in_time(one.interpolate([1.0, 0.0, 0.0, 2.5]), 1e6, dt=dt)
 
 
 @pytest.mark.full("True")
@@ -260,12 +265,32 @@ def test_a_vortex_in_time():
     assert errors[1] < 2.5e-3 and np.log2(errors[0] / errors[1]) > 2.6
 
 
+def test_a_failed_linearization_is_forgotten():
+    """The next residual in time is that of another state."""
+    one = problem(vortex(), 2, 1)
+    good, f = one.interpolate("exact"), one.create_vec()
+    bad = good.copy()
+    bad.scale(-1.0)
+    calls = one.callbacks
+    with pytest.raises(fe.SolveError, match="local problem of cell"):
+        calls.ijacobian(None, 0.0, bad, bad, 1.0, calls.jacobian, calls.preconditioning)
+    assert one.operator.failure
+    calls.ifunction(None, 0.0, good, bad, f)
+    assert not one.operator.failure and np.isfinite(f.norm())
+
+
+DIRK = hasattr(PETSc.TS.Type, "DIRK")
 # options of the TS, steps, least order between as many and twice as many
 SCHEMES = {
     "bdf 2": ({"ts_type": "bdf", "ts_bdf_order": 2}, 12, 1.85),
     "bdf 3": ({"ts_type": "bdf", "ts_bdf_order": 3}, 12, 2.55),
     "arkimex": ({"ts_type": "arkimex", "ts_arkimex_type": "l2", "ts_adapt_type": "none"}, 6, 1.9),
+    # PETSc before DIRK starts methods with an explicit stage by backward Euler
+    "arkimex 3": ({"ts_type": "arkimex", "ts_arkimex_type": "3", "ts_adapt_type": "none"}, 6, 2.7 if DIRK else 1.9),
+    "ars443": ({"ts_type": "arkimex", "ts_arkimex_type": "ars443", "ts_adapt_type": "none"}, 6, 2.7 if DIRK else 1.9),
 }
+if DIRK:
+    SCHEMES["dirk"] = ({"ts_type": "dirk", "ts_dirk_type": "es324sal", "ts_adapt_type": "none"}, 6, 2.7)
 
 
 def end_of(steps: int, **options) -> np.ndarray:
@@ -295,6 +320,21 @@ def test_boundary_fluxes_are_for_traces():
         fe.Problem(fe.Mesh.box((2, 2)), manufactured("euler", far=True), degree=1)
     with pytest.raises(fe.PetscHdgError, match="-hdg_flux projected has no flux at the points of a facet, and physics"):
         problem(manufactured("euler", far=True), 2, 1, hdg_flux="projected")
+
+
+BY_SPEED = (
+    "for (PetscInt c = 0; c < Nc; ++c) for (PetscInt d = 0; d < Nc; ++d) S[c*Nc + d] = c == d ? {}*(1 + u[0]) : 0.0;"
+)
+
+
+def test_a_negative_matrix_is_refused():
+    sides = gas.far_field("boundary", STREAM)
+    with pytest.raises(fe.PhysicsError, match="'euler', stabilization: the matrix S has negative eigenvalues, so that"):
+        problem(library.euler(2, stabilization=BY_SPEED.format("-1"), boundary=sides), 2, 1)
+    with pytest.raises(fe.OptionError, match="-hdg_tau for .*: the matrix S has negative eigenvalues"):
+        problem(library.euler(2, boundary=sides), 2, 1, hdg_tau=BY_SPEED.format("-1"))
+    for kept in ("1", "0"):
+        problem(library.euler(2, stabilization=BY_SPEED.format(kept), boundary=sides), 2, 1)
 
 
 def test_a_state_without_pressure_is_told():

@@ -353,6 +353,20 @@ def test_hybridizable_dg_at_rest():
     assert u.norm() > 1e-2 and f.norm() < 1e-9
 
 
+DECAY = Physics({"u": 1}, "f0[0] = u_t[0] + 100*(u[0] - 0.1);", "for (d = 0; d < dim; ++d) f1[d] = sqrt(u[0])*u_x[d];")
+
+
+@pytest.mark.parametrize("backend", ["cg_gpu", "hdg_gpu"])
+def test_a_guess_outside_the_domain_of_the_physics(backend):
+    """BDF extrapolates a fast decay to values without a root; the step is solved from the last state."""
+    problem = problem_in_time(DECAY, faces=(2, 2), backend=backend)
+    u = problem.interpolate(1.0)
+    found = problem.solve_in_time(u, 0.4, 0.1)
+    assert problem.integral("u[0]", found) == pytest.approx(0.1, abs=0.02)
+    with petsc_options(ts_max_snes_failures="1"), pytest.raises(SolveError, match="from t = 0 .* DIVERGED_F.*NAN"):
+        problem.solve_in_time(u, 0.4, 0.1)
+
+
 REFUSED = {
     "hdg_setting full does not go": ({}, {"hdg_setting": "full"}, OptionError),
     "the solver of the trace stopped after 1 iteration ": ({"ksp_max_it": "1", "pc_type": "none"}, {}, SolveError),

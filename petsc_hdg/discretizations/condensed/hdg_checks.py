@@ -10,6 +10,7 @@ from ..base import check_one_degree
 from ..symmetry import SAMPLES, random_inputs
 
 MOST_COMPONENTS = 5
+MATRIX_SAMPLES, NEGATIVE = 8, 1e-6  # part of the largest eigenvalue that is not rounding
 
 
 def check_hdg(physics, dim: int) -> None:
@@ -68,11 +69,35 @@ def stabilized(physics, options, dim: int):
     """
     tau = str(options.hdg_tau).strip()
     if tau == "auto":
-        return upwinded(physics, dim) if physics.upwinds else physics
+        made = upwinded(physics, dim) if physics.upwinds else physics
+        _check_matrix(made, dim)
+        return made
     try:
         made = upwinded(physics, dim) if tau == UPWIND else physics.with_stabilization(tau)
         made.check_stabilization(dim)
+        _check_matrix(made, dim)
     except PhysicsError as error:
         message = str(error).removeprefix(f"physics '{physics.name}', stabilization").lstrip(":, ")
         raise OptionError(f"-{options.prefix}hdg_tau {tau}: {message}") from error
     return made
+
+
+def _check_matrix(physics, dim: int) -> None:
+    """Raise PhysicsError for a stabilization by a matrix with an eigenvalue below 0 at all samples of positive numbers
+    that it is finite at, with the physics' own constants."""
+    if physics.terms.stabilization is None:
+        return
+    least = []
+    with np.errstate(all="ignore"):
+        for seed in range(MATRIX_SAMPLES):
+            (u, _, _), (a, a_x, t, _, x, _), n = random_inputs(physics, dim, seed, positive=True)
+            given = a, a_x, t, x, n / np.linalg.norm(n), physics.constant_values, u
+            S = np.asarray(physics.interpreter(dim).pw_stabilization(*given))
+            if S.ndim == 2 and np.isfinite(S).all():
+                values = np.linalg.eigvals(S)
+                least.append(values.real.min() / (np.abs(values).max() or 1.0))
+    if least and max(least) < -NEGATIVE:
+        raise PhysicsError(
+            f"physics '{physics.name}', stabilization: the matrix S has negative eigenvalues, so that f̂ grows with the "
+            "jump u - û; give one whose eigenvalues are above 0, such as |A| of a flux with the derivative A"
+        )

@@ -17,6 +17,7 @@ from petsc4py import PETSc
 from ...errors import MeshError, collectively
 from ...petsc import c_library
 from ..labels import INTERNAL, mark, stratum_points, values_of
+from ..second_order import set_nodes
 from ..shapes import shape
 from ..topology import Topology
 from . import gmsh_check
@@ -188,23 +189,13 @@ def make_continuous(dm, vertices: np.ndarray | None, comm) -> None:
     """
     if not any(comm.allgather(vertices is not None)):
         return
-    dim = dm.getDimension()
-    section, old = dm.getCoordinateSection(), dm.getCoordinatesLocal().getArray().copy()
-    description = dm.clone()
-    description.setNumFields(1)
-    c_library.set_section(description, description.createSection([dim], [dim, dim] + [0] * (dim - 1)))
-    new = description.createLocalVec()
+    of, blocks = shape(("triangle", "tetrahedron")[dm.getDimension() - 2]), None
     with collectively(comm):
         if vertices is not None:
-            points = vertices.reshape(-1, dim)
-            edges = _edge_nodes(dm, dim, _cell_nodes(dm, section, old), points)
-            target, values = c_library.section_of(description), new.getArray()
-            for d, block in ((0, points), (1, edges)):
-                first = target.getOffset(dm.getDepthStratum(d)[0])
-                values[first : first + block.size] = block.ravel()
-    c_library.set_coordinate_dm(dm, description)
-    new.setBlockSize(dim) if new.getBlockSize() == 1 else None
-    dm.setCoordinatesLocal(new)
+            section, old = dm.getCoordinateSection(), dm.getCoordinatesLocal().getArray().copy()
+            points = vertices.reshape(-1, of.dim)
+            blocks = {0: points, 1: _edge_nodes(dm, of.dim, _cell_nodes(dm, section, old), points)}
+    set_nodes(dm, of, blocks)
 
 
 def _cell_nodes(dm, section, values: np.ndarray) -> np.ndarray:

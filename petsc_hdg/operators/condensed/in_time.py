@@ -250,6 +250,7 @@ class CondensedInTime(CondensedOperator):
 
     def residual(self, x, out, t: float = 0.0, u_t=None) -> None:
         """out = F(t, x, u_t) of trace and interior. Collective."""
+        self.failure = ""  # of a linearization before, after which a step is tried again
         self._place(x, t, u_t)
         self.local.sum(self.state, self.interior, t)
         self._sum_residual(out)

@@ -111,14 +111,14 @@ def euler(
     flux                  numerical flux of `hdg_gpu`: lax_friedrichs, roe (rounded at 0), hll
     artificial_viscosity  True: f1 gains ε ∇u, ε the auxiliary field "artificial_viscosity" that fe.ShockSensor sets
     """
-    gas.require_numbers("euler", dim, gamma=gamma)
+    gas.require_dimension("euler", dim)
     others.setdefault("name", "euler")
     stabilization = gas.stabilization(others["name"], flux)
     f1, stabilization = _with_viscosity(artificial_viscosity, "dim + 2", _GAS_FLUX, stabilization, others)
     others.setdefault("stabilization", stabilization)
     others["constants"] = {"gamma": gamma, **dict(others.get("constants") or {})}
     helpers = "\n".join(filter(None, (gas.STATES, others.pop("helpers", ""))))
-    return Physics({"u": dim + 2}, f0, f1, helpers=helpers, **others)
+    return Physics({"u": dim + 2}, f0, f1, helpers=helpers, above=gas.ABOVE, **others)
 
 
 def compressible_navier_stokes(
@@ -146,7 +146,7 @@ def compressible_navier_stokes(
     flux                            as in `euler`
     """
     numbers = {"gamma": gamma, "mach": mach, "reynolds": reynolds, "prandtl": prandtl}
-    gas.require_numbers("compressible_navier_stokes", dim, **numbers)
+    gas.require_dimension("compressible_navier_stokes", dim)
     if viscosity not in _VISCOSITIES:
         raise PhysicsError(
             f"physics 'compressible_navier_stokes': viscosity is {viscosity!r}; give {', '.join(_VISCOSITIES)}"
@@ -159,7 +159,7 @@ def compressible_navier_stokes(
     head = "static inline PetscReal gas_viscosity(PetscReal temperature, PetscReal sutherland)"
     law = f"{head} {{ {_VISCOSITIES[viscosity]} }}"
     helpers = "\n".join(filter(None, (gas.STATES, law, others.pop("helpers", ""))))
-    return Physics({"u": dim + 2}, f0, _GAS_FLUX + _VISCOUS, helpers=helpers, **others)
+    return Physics({"u": dim + 2}, f0, _GAS_FLUX + _VISCOUS, helpers=helpers, above=gas.ABOVE, **others)
 
 
 def shallow_water(dim: int = 2, f0: object = None, *, gravity: float = 9.81, **others) -> Physics:
@@ -167,9 +167,9 @@ def shallow_water(dim: int = 2, f0: object = None, *, gravity: float = 9.81, **o
 
     Field u = (h, h v) of dim + 1 components; f0 = -s, or u_t - s in time. gravity: g > 0, a constant.
     """
-    gas.require_numbers("shallow_water", dim, gravity=gravity)
+    gas.require_dimension("shallow_water", dim)
     others.setdefault("name", "shallow_water")
     others.setdefault("stabilization", _WATER_STABILIZATION)
     others["constants"] = {"gravity": gravity, **dict(others.get("constants") or {})}
     helpers = "\n".join(filter(None, (_HELPERS, others.pop("helpers", ""))))
-    return Physics({"u": dim + 1}, f0, _WATER_FLUX, helpers=helpers, **others)
+    return Physics({"u": dim + 1}, f0, _WATER_FLUX, helpers=helpers, above={"gravity": 0.0}, **others)

@@ -9,7 +9,7 @@ from petsc4py import PETSc
 
 from ... import log, stages
 from ...errors import OptionError, SolveError
-from ...options import ASSEMBLED, ATTACHED, defaults_in_database, given_text, loses_levels
+from ...options import ASSEMBLED, ATTACHED, defaults_in_database, given_text, is_given, loses_levels
 from ...petsc import c_library
 from ...progress import PROGRESS
 from ...value_checks import function, number, plural
@@ -24,6 +24,10 @@ MOST_STEPS = 2**31 - 2  # the end time ends a run, not PETSc's 5000 steps
 # The step is the one that is asked for, unless the user wants another controller; where it fails, it is tried again.
 FIXED = {"ts_adapt_type": "none", "ts_adapt_scale_solve_failed": "1"}
 TRIES = 4  # of a step whose penalties may be too small for the states of Newton's method
+PSEUDO_TRIES = 8  # of a step of pseudo-transient continuation, each a quarter as long
+PSEUDO_STEPS = 5  # of Newton's method in one that is not too long
+PART_OF_STEP = 1e-7  # of the first step, in which a trace comes to fit the cells
+PSEUDO_RTOL = 0.1  # of its Newton's method: most steps take one, and those that a line search shortens some more
 
 
 def prepare(problem, ts: PETSc.TS) -> None:
@@ -131,18 +135,47 @@ def _set_defaults(problem, ts: PETSc.TS) -> None:
     snes = ts.getSNES()
     if problem.physics.is_linear:
         snes.setType("ksponly")
-    if problem.operator.follows_solution and not problem.is_condensed:
+    elif problem.operator.follows_solution and not problem.is_condensed:
         ts.setMaxSNESFailures(TRIES)
+    elif not is_given(problem.prefix, "ts_max_snes_failures"):
+        _try_from_last_state(ts, PSEUDO_TRIES if _is_pseudo(problem, ts) else 1)
     methods.set_tolerances(problem, snes, ts)
+    if _is_pseudo(problem, ts) and not problem.physics.is_linear:
+        snes.setType("newtonls")  # without a line search steps lead to a gas without pressure
+        snes.setTolerances(rtol=PSEUDO_RTOL, max_it=PSEUDO_STEPS)
     preconditioners.set_defaults(problem, snes.getKSP())
+
+
+def _try_from_last_state(ts: PETSc.TS, tries: int) -> None:
+    """Have a step whose nonlinear solver fails be tried again, with the last state as its guess: what BDF extrapolates
+    after an impulsive start may be outside the domain of the physics, as a gas without pressure."""
+    found, before = weakref.ref(ts), {}  # step → failures before it
+
+    def guess(snes, x) -> None:
+        alive = found()
+        if alive is None:
+            return
+        step, failures = alive.getStepNumber(), alive.getSNESFailures()
+        if step not in before:
+            before.clear()
+            before[step] = failures
+            alive.setMaxSNESFailures(failures + tries + 1)
+        elif failures > before[step]:
+            alive.getSolution().copy(x)
+
+    ts.getSNES().setInitialGuess(guess)
+
+
+def _is_pseudo(problem, ts: PETSc.TS) -> bool:
+    """Return True if steps are those of pseudo-transient continuation."""
+    return given_text(problem.prefix, "ts_type", ts.getType() or "") == "pseudo"
 
 
 def set_from_options(problem, ts: PETSc.TS) -> None:
     """Apply PETSc's options to a TS whose steps are fixed by default. Collective. Raises OptionError.
 
     Steps of TSPSEUDO grow; in new PETSc its TSAdapt does that, which must not be another one."""
-    grows = given_text(problem.prefix, "ts_type", ts.getType() or "") == "pseudo"
-    with defaults_in_database(problem.prefix, {} if grows else FIXED, unless="ts_adapt_type"):
+    with defaults_in_database(problem.prefix, {} if _is_pseudo(problem, ts) else FIXED, unless="ts_adapt_type"):
         preconditioners.set_from_options(problem, ts)
 
 
@@ -166,6 +199,8 @@ def _run(problem, u0: PETSc.Vec, t1: float, dt: float, t0: float, monitor) -> PE
         set_from_options(problem, ts)
         resumed = checkpoint_schedule.resume(problem, ts, u)
         if not resumed:
+            if problem.has_cell_states and method_history.seeks_slope(ts):
+                _fit_trace(problem, ts, u)
             method_history.tell_time_of_slope(ts, u)
         first = ts.getStepNumber()
         try:
@@ -179,6 +214,23 @@ def _run(problem, u0: PETSc.Vec, t1: float, dt: float, t0: float, monitor) -> PE
     finally:
         ts.destroy()
     return u
+
+
+def _fit_trace(problem, ts: PETSc.TS, u: PETSc.Vec) -> None:
+    """Give a start the trace that belongs to its cells, by an instant of backward Euler: an interpolated one does not
+    satisfy the trace equation, and the first slope of methods with an explicit stage would make them of first order.
+    Collective. Nothing happens where the solver fails."""
+    euler, start = _euler(problem), u.copy()
+    try:
+        euler.setTime(ts.getTime())
+        euler.setTimeStep(PART_OF_STEP * ts.getTimeStep())
+        euler.setMaxSteps(1)
+        euler.solve(u)
+        if euler.getConvergedReason() < 0:
+            start.copy(u)
+    finally:
+        start.destroy()
+        euler.destroy()
 
 
 @contextmanager
