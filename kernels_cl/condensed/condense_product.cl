@@ -24,9 +24,11 @@
   sum_point(sums, lane, test, block);
 
 #if TRANSPOSED
-#define PRODUCT_POINT(test, op, block) { ADD_PRODUCT((op), (test), (block)) }
+#define PRODUCT_POINTS(test, op, blocks, count) \
+  EACH_POINT(count) { ADD_PRODUCT((op) + p * NP * NF, (test) + p * NP * NF, (blocks) + p * BLOCK) }
 #else
-#define PRODUCT_POINT(test, op, block) { ADD_PRODUCT((test), (op), (block)) }
+#define PRODUCT_POINTS(test, op, blocks, count) \
+  EACH_POINT(count) { ADD_PRODUCT((test) + p * NP * NF, (op) + p * NP * NF, (blocks) + p * BLOCK) }
 #endif
 
 #if SIDES
@@ -49,6 +51,7 @@
       for (int r = 0; r < SIDE_ROWS; ++r)                                                                    \
         sums[i] += SIDE_ROW(side, r, i / NC) * point[POINT + i % NC * SIDE_ROWS + r];                        \
   }
+#define PRODUCT_SIDES(q, blocks, count) EACH_POINT(count) PRODUCT_SIDE(FACET_TABLE((q) + p), (blocks) + p * BLOCK)
 #define POINT SIDE_COLUMNS
 #else
 #define POINT NR
@@ -64,13 +67,13 @@ KERNEL(THREADS * CELLS) void condense_product(ARGUMENTS)
     sums[k] = 0;
   }
   TILE_BARRIER();
-  CONDENSE_VOLUME(true, s, blocks, PRODUCT_POINT)
-  CONDENSE_NATURAL(true, s, blocks, PRODUCT_POINT)
+  CONDENSE_VOLUME(true, s, blocks, PRODUCT_POINTS)
+  CONDENSE_NATURAL(true, s, blocks, PRODUCT_POINTS)
   real least = REAL_HUGE;
 #if SIDES
-  CONDENSE_JUMPS(true, s, blocks, least, PRODUCT_SIDE)
+  CONDENSE_JUMPS(true, s, blocks, least, PRODUCT_SIDES)
 #else
-  CONDENSE_JUMPS(true, w, blocks, least, SUM_JUMP)
+  CONDENSE_JUMPS(true, w, blocks, least, SUM_JUMPS)
 #endif
   TILE_BARRIER();
   if (!active) return;

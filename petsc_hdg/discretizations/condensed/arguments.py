@@ -34,6 +34,8 @@ ARGUMENTS = {
         real *residual [NM, stride]; real *inner [NE, stride]
     """),
     "condense_given": CELLS + signature(f"{_MATRICES}; const real *given [NE, stride]; {_RESULTS}"),
+    "condense_element": CELLS + signature(f"int batch; {_MATRICES}; real *matrices; real *status [stride]"),
+    "condense_shared": CELLS + signature(f"const int *shape [cell]; const real *solver; {_RESULTS}"),
     "hdg_stabilization": CELLS + signature("real *found [NFACETS, stride, NC]"),
     "hdg_gradient": RECOVERY + signature("real *out"),
     "hdg_star": RECOVERY + signature("int first; int last; real *pool: working memory of cells; real *out"),
@@ -43,10 +45,6 @@ ARGUMENTS = {
     """),
     "hdg_boundary_integral": RECOVERY + signature("const int *facets [2, facet_stride]; int facet_stride; real *out"),
 }
-# Of one program, whose kernels leave out some.
-ARGUMENTS["condense_element"] = ARGUMENTS["condense_shared"] = CELLS + signature(f"""
-    int batch; {_MATRICES}; real *matrices; real *status; const int *shape; const real *solver; {_RESULTS}
-""")
 ARGUMENTS["hdg_integral"] = ARGUMENTS["hdg_error"] = RECOVERY + signature(
     "const real *star [NSTAR, NC, stride]; real *out"
 )
