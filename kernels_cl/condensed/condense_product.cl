@@ -3,6 +3,7 @@
 // needs: ARGUMENTS NI NT NC THREADS CELLS CHUNK NATURAL JUMPS TRANSPOSED
 //
 // Arrays (see condense_point.clh for the others), for cells first ... first + num_cells - 1 of this rank
+//   scratch    [group, entry]  blocks of points, where they do not live in local memory
 //   w_interior [NE, stride], w_owned, w_tail  the vector, as the state has interior, trace_owned and trace_tail
 //   residual   [NM, stride]  rows of the trace
 //   inner      [NE, stride]  rows of the interior
@@ -60,7 +61,9 @@
 KERNEL(THREADS * CELLS) void condense_product(ARGUMENTS)
 {
   CONDENSE_CELL
-  __local real s[ND], w[ND], sums[ND], point[2 * POINT], blocks[CHUNK * BLOCK];
+  __local real s[ND], w[ND], sums[ND], point[2 * POINT];
+  TILE_BLOCKS
+  BLOCK_SPACE real *blocks = all_blocks;
   for (int k = lane; k < ND; k += THREADS) {
     s[k] = condense_gather(interior, trace_owned, trace_tail, n_owned, dofs, stride, cell, k);
     w[k] = k < NE ? w_interior[k * stride + cell] : gather_dof(w_owned, w_tail, n_owned, dofs, stride, cell, k - NE);

@@ -54,6 +54,8 @@ def residual_and_step(physics, degree: int, is_gpu: bool, state=None, **attribut
     found = [(residual, size), (right_side, count), (product, count)]
     found = [*(arrays.to_host(buffer, n) for buffer, n in found), arrays.to_host(state, size)[count:]]
     for transposed in (False, True):
+        operator.products.compile(transposed)
+        operator.linearize(x, 0.5, rate, 3.0)
         operator.products.multiply(rate, state, transposed)
         operator.products.eliminate(rate, right_side, transposed)
         found += [arrays.to_host(state, size), arrays.to_host(right_side, count)]

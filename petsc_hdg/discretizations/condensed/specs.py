@@ -254,6 +254,7 @@ class CondensedSpecs:
         macros = {
             **self.sum_macros(shape),
             "CONSTANT": int(constant),
+            "INVERT": int(name == "condense" and self.keeps_inverse),
             "NTERMS": len(terms["TERM_ROW"]) if constant else 0,
         }
         behind = [] if name == "condense" else ["condense_residual.clh"]
@@ -263,16 +264,16 @@ class CondensedSpecs:
         return self.spec(name, sources, macros, {**self._tables, **terms}, shape)
 
     def product_spec(self, name: str, transposed: bool) -> KernelSpec:
-        """Spec of `condense_product` or `condense_given`, with matrices of cells or their transposes."""
-        shape = self.shape_of(name)
-        macros = {**self.sum_macros(shape), "TRANSPOSED": int(transposed)}
+        """Spec of `condense_product`, `condense_given`, `condense_kept`, with matrices of cells or their transposes."""
+        shape = self.shape_of("condense" if name == "condense_kept" else name)
+        macros = {**self.sum_macros(shape), "TRANSPOSED": int(transposed), "INVERT": 0}
         behind = ["condense_residual.clh"] if name == "condense_product" else []
         sources = (*_POINTS, *self.tile_sources(shape, name), *behind, f"{name}.cl")
         return self.spec(name, sources, macros, dict(self._tables), shape)
 
     def tile_sources(self, shape: TileShape, name: str) -> list[str]:
         """Files of sums over points, and of the elimination of kernels that have one."""
-        if shape.scratch:
+        if shape.panel:
             return ["condense_tile.clh", "condense_patch.clh", "condense_sum.clh"]
         eliminates = name in WITH_MATRICES and name != "condense_element"
         eliminate = ["condense_eliminate_thread.clh" if shape.threads == 1 else "condense_eliminate.clh"]
@@ -452,6 +453,11 @@ class CondensedSpecs:
         return shape if may and self._thread_reals * self.real_bytes <= CONSTANT_BYTES else None
 
     @property
+    def keeps_inverse(self) -> bool:
+        """True if `condense` leaves A^-1 and its products in scratch memory: of large cells with a state in time."""
+        return self.in_time and self.shape_of("condense").scratch_entries > 0
+
+    @property
     def _thread_reals(self) -> int:
         """Reals of constant memory that one thread per cell reads."""
         return sum(np.size(table) for table in self._thread_tables.values())
@@ -485,7 +491,7 @@ def class_specs(disc) -> dict[str, KernelSpec]:
     for name in ("condense_element", "condense_shared"):
         shape = class_shape(disc, name)
         sources = (*_POINTS, *disc.tile_sources(shape, name), f"{name}.cl")
-        found[name] = disc.spec(name, sources, disc.sum_macros(shape), dict(disc._tables), shape)
+        found[name] = disc.spec(name, sources, {**disc.sum_macros(shape), "INVERT": 0}, dict(disc._tables), shape)
     sizes = {"NE": disc.num_eliminated, "NM": disc.num_trace_dofs, "NDOF": disc.num_trace_dofs}
     for name in ("condense_recover_shared", "condense_spread"):
         sources = ("gather_tvector.clh", "condense_classes.cl")
