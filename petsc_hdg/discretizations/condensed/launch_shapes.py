@@ -8,7 +8,7 @@ from ...errors import OptionError
 from ..transposition import DeviceLimits
 
 REGISTER_ENTRIES = 110  # entries of a matrix that a GPU thread keeps in registers
-PRIVATE_BYTES = 256 * 1024  # private memory of a CPU thread that is surely there
+PRIVATE_BYTES = 192 * 1024  # of a matrix in a CPU thread's private memory, beyond which patches are faster
 GPU_THREADS = ((18, 4, 4), (52, 8, 8), (100, 8, 16), (float("inf"), 16, 16))  # rows up to, row and column threads
 VECTOR, CPU_STRIP = 4, 6  # rows that a thread updates at once, twice as many on a CPU, and columns there
 CPU_PATCH = (64, 60)  # rows and columns of a patch on a CPU
