@@ -124,7 +124,11 @@ def _scratch_shape(size, whole, components, block, real_bytes, limits, name, poi
     room = limits.local_bytes // real_bytes - _vectors(name, size, whole) - 4 * block**0.5 - 16
     patches = [(p, (VECTOR * side, strip * side) if limits.is_gpu else CPU_PATCH) for p, strip in PANELS]
     eliminates = name in WITH_MATRICES
-    fitting = [(p, patch) for p, patch in patches if p <= min(patch) and eliminates * p * (p + sum(patch)) <= room]
+    fitting = [
+        (p, patch)
+        for p, patch in patches
+        if p <= min(patch) and components <= patch[1] and eliminates * p * (p + sum(patch)) <= room
+    ]
     if not fitting:
         raise _too_large(whole, limits)
     panel, patch = fitting[0] if eliminates else (0, (0, 0))
