@@ -1,9 +1,9 @@
 """Errors and orders of a manufactured gas flow by both fluxes of hdg_gpu and of Sod's shock tube, and times of a vortex
 and of steady viscous flow: the tables of docs/conservation_laws.md.
 
-python benchmarks/conservation_laws.py [-only euler|numbers|viscous|space|sod|times] [-faces 32,64] [-speeds 0,1]
+python benchmarks/conservation_laws.py [-only euler|numbers|viscous|space|sod|times|cells] [-faces 32,64] [-speeds 0,1]
 
-Rows of `times` are -vortex faces:degree,… and -steady faces:degree,… .
+Rows of `times` are -vortex faces:degree,… and -steady faces:degree,…, those of `cells` -hexahedra and -tetrahedra.
 """
 
 import sys
@@ -141,6 +141,34 @@ def seconds(faces: int, degree: int, steady: bool) -> None:
     PETSc.Sys.Print(f"| {name} {faces}² degree {degree} | {problem.num_unknowns} | {counts} | {kind} |")
 
 
+def cells(faces: int, degree: int, simplex: bool) -> None:
+    """A row of a gas in space: milliseconds of a linearization, of another right-hand side (its cells, without the
+    trace), of a product and of a residual."""
+    wall = gas.slip_wall("boundary")
+    physics = library.compressible_navier_stokes(3, gas.RATE, mach=0.1, reynolds=100.0, boundary=wall)
+    mesh = fe.Mesh.box((faces,) * 3, simplex=simplex, upper=(np.pi,) * 3)
+    op = fe.Problem(mesh, physics, backend="hdg_gpu", degree=degree, pmat="none").operator
+    size, arrays, found = op.state_size, op.arrays, []
+    state = np.resize([1.0, 0.1, 0.2, 0.05, 80.0], size) * (1 + 0.02 * np.random.default_rng(0).uniform(-1, 1, size))
+    x, rate, out, trace = arrays.to_device(state), arrays.zeros(size), arrays.zeros(size), arrays.zeros(size)
+    op.products.compile(False)
+    for call in (
+        lambda: op.linearize(x, 0.0, rate, 10.0),
+        lambda: op.products.eliminate(x, trace, False),
+        lambda: op.products.multiply(x, out, False),
+        lambda: op.residual(x, out, 0.0, rate),
+    ):
+        call()
+        op.device.queue.finish()
+        start = time.perf_counter()
+        for _ in range(3):
+            call()
+        op.device.queue.finish()
+        found.append(f"{1e3 * (time.perf_counter() - start) / 3:.2f}")
+    name = f"{'tetrahedra' if simplex else 'hexahedra'} {faces}³"
+    PETSc.Sys.Print(f"| {name} degree {degree} | {mesh.num_cells} | {' | '.join(found)} |")
+
+
 PROJECTED = {"hdg_flux": "projected"}
 FLUXES = {
     "projected, automatic τ": {"options": PROJECTED, **AUTOMATIC},
@@ -169,8 +197,11 @@ if __name__ == "__main__":
             seconds(*map(int, given.split(":")), name == "steady")
     if "space" in only:
         for given in PETSc.Options().getString("space", "tetrahedra:1:2:4,tetrahedra:2:2:4,hexahedra:1:2:4").split(","):
-            cells, degree, *faces = given.split(":")
-            in_space(cells, int(degree), [int(each) for each in faces])
+            shape, degree, *faces = given.split(":")
+            in_space(shape, int(degree), [int(each) for each in faces])
+    for name, rows in (("hexahedra", "2:3"), ("tetrahedra", "2:3")) if "cells" in only else ():
+        for given in filter(None, PETSc.Options().getString(name, rows).split(",")):
+            cells(*map(int, given.split(":")), name == "tetrahedra")
     if "sod" in only:
         numbers = {
             name: PETSc.Options().getString(name, given) for name, given in (("faces", "32,64"), ("speeds", "0,1"))

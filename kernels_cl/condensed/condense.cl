@@ -23,9 +23,11 @@
 KERNEL(THREADS * CELLS) void condense(ARGUMENTS)
 {
   CONDENSE_CELL
-  __local real states[CELLS * ND], all_blocks[CELLS * CHUNK * BLOCK], rows[CELLS * 2 * PADDED_COLUMNS];
-  __local real columns[CELLS * 2 * (PADDED_ROWS + 1)];
-  __local real *s = states + slot * ND, *blocks = all_blocks + slot * CHUNK * BLOCK;
+  __local real states[CELLS * ND];
+  TILE_EXCHANGE
+  TILE_BLOCKS
+  __local real *s = states + slot * ND;
+  BLOCK_SPACE real *blocks = all_blocks + slot * CHUNK * BLOCK;
   CONDENSE_STATE(s)
   TILE_ENTRIES
   real least = REAL_HUGE;
@@ -41,9 +43,9 @@ KERNEL(THREADS * CELLS) void condense(ARGUMENTS)
   }
   TILE_BARRIER();
   __local const real *state = some ? s : 0;
-  CONDENSE_VOLUME(false, state, blocks, SUM_POINT)
+  CONDENSE_VOLUME(false, state, blocks, SUM_POINTS)
   if (some) {
-    CONDENSE_JUMPS(false, state, blocks, least, SUM_JUMP)
+    CONDENSE_JUMPS(false, state, blocks, least, SUM_JUMPS)
   }
   CONDENSE_CONSTANT(state, blocks, least)
   tile_constant(entry, row0, column0, TERMS, SQUARES, blocks, sums);
@@ -51,9 +53,8 @@ KERNEL(THREADS * CELLS) void condense(ARGUMENTS)
 #else
   CONDENSE_MATRIX(s)
 #endif
-  CONDENSE_NATURAL(true, s, blocks, ADD_POINT)
-  const real pivot = tile_eliminate(entry, row0, column0, NE, rows + slot * 2 * PADDED_COLUMNS,
-                                    columns + slot * 2 * (PADDED_ROWS + 1));
+  CONDENSE_NATURAL(true, s, blocks, ADD_POINTS)
+  const real pivot = TILE_ELIMINATE(NE);
   // Each thread tells its own least tau through local memory; all pivots are known to all.
   TILE_BARRIER();
   JOIN_LEAST
@@ -61,19 +62,14 @@ KERNEL(THREADS * CELLS) void condense(ARGUMENTS)
   if (lane == 0) status[cell] = least > 0 ? pivot : -1;
   EACH_COLUMN(b) {
     const int j = COLUMN(b);
-    EACH_ROW(a) {
-      const int i = ROW(a);
-      if (i < SIZE && j >= NE && j <= SIZE) {
-        const size_t place = (size_t)(j - NE) * batch + item;
-        if (j == SIZE) {
-          if (i < NE) solution[i * stride + cell] = s[i] - ENTRY(a, b);
-          else residual[(i - NE) * stride + cell] = ENTRY(a, b);
-        } else if (i < NE) {
-          if (recovery) recovery[place * NE + i] = -ENTRY(a, b);
-        } else if (schur) {
-          schur[place * NM + i - NE] = ENTRY(a, b);
-        }
-      }
+    const size_t place = (size_t)(j - NE) * batch + item;
+    if (j < NE || j > SIZE) continue;
+    if (j == SIZE) {
+      EACH_ROW(a) if (ROW(a) < NE) solution[ROW(a) * stride + cell] = s[ROW(a)] - ENTRY(a, b);
+      EACH_ROW(a) if (ROW(a) >= NE && ROW(a) < SIZE) residual[(ROW(a) - NE) * stride + cell] = ENTRY(a, b);
+      continue;
     }
+    if (recovery) EACH_ROW(a) if (ROW(a) < NE) recovery[place * NE + ROW(a)] = -ENTRY(a, b);
+    if (schur) EACH_ROW(a) if (ROW(a) >= NE && ROW(a) < SIZE) schur[place * NM + ROW(a) - NE] = ENTRY(a, b);
   }
 }

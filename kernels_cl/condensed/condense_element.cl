@@ -1,26 +1,24 @@
-// Matrices and vectors of cells with nothing eliminated, for cells that share the solver of their interior: `condense_element`
-// gives [A C; B G] of one cell of each shape, `condense_shared` applies [A^-1; B A^-1] of a cell's shape to its vector.
-// After condense_point.clh, condense_tile.clh and condense_sum.clh.
+// Matrices [A C; B G] of cells with nothing eliminated: of one cell of each shape. After condense_sum.clh.
 // needs: ARGUMENTS NI NT NC NQ SIZE THREADS CELLS CHUNK SCRATCH
 //
 // Arrays (see condense_point.clh for the others)
 //   matrices  [ND column, batch, ND row]  of cells first ... first + num_cells - 1
 //   status    [stride]                    1, or -1 where tau is not positive
-//   shape     [cell]                      number of each cell's shape
-//   solver    [shape, NE column, ND row]  rows of A^-1, then those of B A^-1
-//   residual, solution                    as in condense.cl
 
 KERNEL(THREADS * CELLS) void condense_element(ARGUMENTS)
 {
   CONDENSE_CELL
-  __local real states[CELLS * ND], all_blocks[CELLS * CHUNK * BLOCK];
-  __local real *s = states + slot * ND, *blocks = all_blocks + slot * CHUNK * BLOCK;
+  __local real states[CELLS * ND];
+  TILE_EXCHANGE
+  TILE_BLOCKS
+  __local real *s = states + slot * ND;
+  BLOCK_SPACE real *blocks = all_blocks + slot * CHUNK * BLOCK;
   for (int k = lane; k < ND; k += THREADS) s[k] = 0;
   TILE_BARRIER();
   TILE_ENTRIES
   real least = REAL_HUGE;
   CONDENSE_MATRIX(s)
-  CONDENSE_NATURAL(true, s, blocks, ADD_POINT)
+  CONDENSE_NATURAL(true, s, blocks, ADD_POINTS)
   TILE_BARRIER();
   JOIN_LEAST
   if (!active) return;
@@ -28,37 +26,5 @@ KERNEL(THREADS * CELLS) void condense_element(ARGUMENTS)
   EACH_COLUMN(b) EACH_ROW(a) {
     const int i = ROW(a), j = COLUMN(b);
     if (i < SIZE && j < SIZE) matrices[((size_t)j * batch + item) * SIZE + i] = ENTRY(a, b);
-  }
-}
-
-KERNEL(THREADS * CELLS) void condense_shared(ARGUMENTS)
-{
-  CONDENSE_CELL
-  __local real states[CELLS * ND], all_sums[CELLS * ND], all_blocks[CELLS * CHUNK * BLOCK];
-  __local real *s = states + slot * ND, *sums = all_sums + slot * ND, *blocks = all_blocks + slot * CHUNK * BLOCK;
-  __local int some;  // whether any cell of the group has a state that is not zero: few have, with linear physics
-  if (get_local_id(0) == 0) some = 0;
-  TILE_BARRIER();
-  for (int k = lane; k < ND; k += THREADS) {
-    s[k] = condense_gather(interior, trace_owned, trace_tail, n_owned, dofs, stride, cell, k);
-    sums[k] = 0;
-    if (s[k] != 0) some = 1;
-  }
-  TILE_BARRIER();
-  __local const real *state = some ? s : 0;
-  CONDENSE_VOLUME(false, state, blocks, SUM_POINT)
-  if (some || SIDES) {
-    real least = REAL_HUGE;
-    CONDENSE_JUMPS(false, state, blocks, least, SUM_JUMP)
-  }
-  CONDENSE_NATURAL(false, s, blocks, SUM_POINT)
-  TILE_BARRIER();
-  if (!active) return;
-  __global const real *own = solver + (size_t)shape[cell] * NE * ND;
-  for (int i = lane; i < ND; i += THREADS) {
-    real sum = i < NE ? s[i] : sums[i];
-    for (int k = 0; k < NE; ++k) sum -= own[k * ND + i] * sums[k];
-    if (i < NE) solution[i * stride + cell] = sum;
-    else residual[(i - NE) * stride + cell] = sum;
   }
 }

@@ -11,16 +11,18 @@
 KERNEL(THREADS * CELLS) void condense_given(ARGUMENTS)
 {
   CONDENSE_CELL
-  __local real states[CELLS * ND], all_blocks[CELLS * CHUNK * BLOCK], rows[CELLS * 2 * PADDED_COLUMNS];
-  __local real columns[CELLS * 2 * (PADDED_ROWS + 1)];
-  __local real *s = states + slot * ND, *blocks = all_blocks + slot * CHUNK * BLOCK;
+  __local real states[CELLS * ND];
+  TILE_EXCHANGE
+  TILE_BLOCKS
+  __local real *s = states + slot * ND;
+  BLOCK_SPACE real *blocks = all_blocks + slot * CHUNK * BLOCK;
   CONDENSE_STATE(s)
   TILE_ENTRIES
   real least = REAL_HUGE;
   CONDENSE_MATRIX(s)
-  CONDENSE_NATURAL(true, s, blocks, ADD_POINT)
+  CONDENSE_NATURAL(true, s, blocks, ADD_POINTS)
   EACH_COLUMN(b) if (COLUMN(b) == SIZE) EACH_ROW(a) ENTRY(a, b) = ROW(a) < NE ? given[ROW(a) * stride + cell] : 0;
-  tile_eliminate(entry, row0, column0, NE, rows + slot * 2 * PADDED_COLUMNS, columns + slot * 2 * (PADDED_ROWS + 1));
+  TILE_ELIMINATE(NE);
   if (!active) return;
   EACH_COLUMN(b) if (COLUMN(b) == SIZE) EACH_ROW(a) {
     const int i = ROW(a);

@@ -3,6 +3,7 @@
 // needs: ARGUMENTS NI NT NC THREADS CELLS CHUNK NATURAL JUMPS TRANSPOSED
 //
 // Arrays (see condense_point.clh for the others), for cells first ... first + num_cells - 1 of this rank
+//   scratch    [group, entry]  blocks of points, where they do not live in local memory
 //   w_interior [NE, stride], w_owned, w_tail  the vector, as the state has interior, trace_owned and trace_tail
 //   residual   [NM, stride]  rows of the trace
 //   inner      [NE, stride]  rows of the interior
@@ -24,9 +25,11 @@
   sum_point(sums, lane, test, block);
 
 #if TRANSPOSED
-#define PRODUCT_POINT(test, op, block) { ADD_PRODUCT((op), (test), (block)) }
+#define PRODUCT_POINTS(test, op, blocks, count) \
+  EACH_POINT(count) { ADD_PRODUCT((op) + p * NP * NF, (test) + p * NP * NF, (blocks) + p * BLOCK) }
 #else
-#define PRODUCT_POINT(test, op, block) { ADD_PRODUCT((test), (op), (block)) }
+#define PRODUCT_POINTS(test, op, blocks, count) \
+  EACH_POINT(count) { ADD_PRODUCT((test) + p * NP * NF, (op) + p * NP * NF, (blocks) + p * BLOCK) }
 #endif
 
 #if SIDES
@@ -49,6 +52,7 @@
       for (int r = 0; r < SIDE_ROWS; ++r)                                                                    \
         sums[i] += SIDE_ROW(side, r, i / NC) * point[POINT + i % NC * SIDE_ROWS + r];                        \
   }
+#define PRODUCT_SIDES(q, blocks, count) EACH_POINT(count) PRODUCT_SIDE(FACET_TABLE((q) + p), (blocks) + p * BLOCK)
 #define POINT SIDE_COLUMNS
 #else
 #define POINT NR
@@ -57,20 +61,22 @@
 KERNEL(THREADS * CELLS) void condense_product(ARGUMENTS)
 {
   CONDENSE_CELL
-  __local real s[ND], w[ND], sums[ND], point[2 * POINT], blocks[CHUNK * BLOCK];
+  __local real s[ND], w[ND], sums[ND], point[2 * POINT];
+  TILE_BLOCKS
+  BLOCK_SPACE real *blocks = all_blocks;
   for (int k = lane; k < ND; k += THREADS) {
     s[k] = condense_gather(interior, trace_owned, trace_tail, n_owned, dofs, stride, cell, k);
     w[k] = k < NE ? w_interior[k * stride + cell] : gather_dof(w_owned, w_tail, n_owned, dofs, stride, cell, k - NE);
     sums[k] = 0;
   }
   TILE_BARRIER();
-  CONDENSE_VOLUME(true, s, blocks, PRODUCT_POINT)
-  CONDENSE_NATURAL(true, s, blocks, PRODUCT_POINT)
+  CONDENSE_VOLUME(true, s, blocks, PRODUCT_POINTS)
+  CONDENSE_NATURAL(true, s, blocks, PRODUCT_POINTS)
   real least = REAL_HUGE;
 #if SIDES
-  CONDENSE_JUMPS(true, s, blocks, least, PRODUCT_SIDE)
+  CONDENSE_JUMPS(true, s, blocks, least, PRODUCT_SIDES)
 #else
-  CONDENSE_JUMPS(true, w, blocks, least, SUM_JUMP)
+  CONDENSE_JUMPS(true, w, blocks, least, SUM_JUMPS)
 #endif
   TILE_BARRIER();
   if (!active) return;

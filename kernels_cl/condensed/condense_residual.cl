@@ -3,6 +3,7 @@
 // needs: ARGUMENTS NI NT NC THREADS CELLS CHUNK NATURAL JUMPS
 //
 // Arrays (see condense_point.clh for the others), for cells first ... first + num_cells - 1 of this rank
+//   scratch   [group, entry]  blocks of points, where they do not live in local memory
 //   residual  [NM, stride]  tested by the functions of the trace
 //   inner     [NE, stride]  tested by those of the interior
 //   status    [stride]      least tau; -1 where it is not positive
@@ -10,7 +11,9 @@
 KERNEL(THREADS * CELLS) void condense_residual(ARGUMENTS)
 {
   CONDENSE_CELL
-  __local real s[ND], sums[ND], blocks[CHUNK * BLOCK];
+  __local real s[ND], sums[ND];
+  TILE_BLOCKS
+  BLOCK_SPACE real *blocks = all_blocks;
   CONDENSE_STATE(s)
   real least = REAL_HUGE;
   RESIDUAL(s)

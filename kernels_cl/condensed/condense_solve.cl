@@ -25,8 +25,10 @@ static inline real largest(__local const real *v, int count)
 KERNEL(THREADS * CELLS) void condense_solve(ARGUMENTS)
 {
   CONDENSE_CELL
-  __local real s[ND], trial[ND], sums[ND], step[NE + 1], blocks[CHUNK * BLOCK], rows[2 * PADDED_COLUMNS];
-  __local real columns[2 * (PADDED_ROWS + 1)];
+  __local real s[ND], trial[ND], sums[ND], step[NE + 1];
+  TILE_EXCHANGE
+  TILE_BLOCKS
+  BLOCK_SPACE real *blocks = all_blocks;
   for (int k = lane; k < ND; k += THREADS)
     s[k] = trial[k] = condense_gather(interior, trace_owned, trace_tail, n_owned, dofs, stride, cell, k);
   TILE_BARRIER();
@@ -39,9 +41,9 @@ KERNEL(THREADS * CELLS) void condense_solve(ARGUMENTS)
   while (!done) {
     CONDENSE_MATRIX(s)
 #if BOUNDARY_ROWS > 1  // f0_bd is tested by the trace alone
-    CONDENSE_NATURAL(true, s, blocks, ADD_POINT)
+    CONDENSE_NATURAL(true, s, blocks, ADD_POINTS)
 #endif
-    tile_eliminate(entry, row0, column0, NE, rows, columns);
+    TILE_ELIMINATE(NE);
     EACH_COLUMN(b) if (COLUMN(b) == SIZE) EACH_ROW(a) if (ROW(a) < SIZE) step[ROW(a)] = ENTRY(a, b);
     TILE_BARRIER();
     const real scale = largest(s, ND), size = largest(step, NE);

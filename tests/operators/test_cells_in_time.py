@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from condensed_runs import residual_and_step
 
 import petsc_hdg as fe
-from petsc_hdg.device import Arrays, Device
-from petsc_hdg.discretizations import HybridizedDG
 from petsc_hdg.discretizations.condensed.launch_shapes import ThreadShape, WarpShape
-from petsc_hdg.discretizations.transposition import DeviceLimits
-from petsc_hdg.operators import CondensedInTime, create_operator
 
 LINEAR = {
     "f0": "f0[0] = 2*u_t[0] - t;",
@@ -24,38 +21,6 @@ CASES = {
     "warps, summed matrices": (LINEAR, 2, {"uses_threads": False, "uses_warps": True}, WarpShape),
     "nonlinear": (NONLINEAR, 2, {}, None),
 }
-
-
-def residual_and_step(physics, degree: int, is_gpu: bool, **attributes):
-    """Residual, condensed right-hand side, product of the trace, recovered interior; the same of the matrix' products,
-    and of its transpose; the launch shape."""
-    options = fe.Options(backend="hdg_gpu", degree=degree, pmat="none", hdg_share=False)
-    mesh = fe.Mesh.box((3, 2))
-    disc = HybridizedDG(mesh, physics, options, DeviceLimits(48 * 1024, 1024, is_gpu))
-    for name, value in attributes.items():
-        setattr(disc, name, value)
-    arrays = Arrays(Device.select("any"))
-    operator = create_operator(disc, arrays)
-    assert isinstance(operator, CondensedInTime)
-    operator.compile()
-    count, size = disc.dofmap.num_owned, operator.state_size
-    x, rate = (arrays.to_device(values) for values in (np.linspace(0.1, 1, size), np.cos(np.arange(size))))
-    residual, state = arrays.zeros(size), arrays.zeros(size)
-    right_side, product = arrays.zeros(count), arrays.zeros(count)
-    operator.residual(x, residual, 0.5, rate)
-    operator.linearize(x, 0.5, rate, 3.0)
-    operator.eliminate(right_side)
-    operator.action(x, product)
-    operator.recover_step(right_side, state)
-    found = [(residual, size), (right_side, count), (product, count)]
-    found = [*(arrays.to_host(buffer, n) for buffer, n in found), arrays.to_host(state, size)[count:]]
-    for transposed in (False, True):
-        operator.products.multiply(rate, state, transposed)
-        operator.products.eliminate(rate, right_side, transposed)
-        found += [arrays.to_host(state, size), arrays.to_host(right_side, count)]
-        operator.products.recover(rate, right_side, state, transposed)
-        found.append(arrays.to_host(state, size))
-    return found, disc.shape_of("condense")
 
 
 @pytest.mark.full("nonlinear")

@@ -31,7 +31,7 @@ FAULTS = {  # kernel found wrong -> (variant, file, right text, wrong text)
     "cg_facet_residual": ("cell", "role_residual.clh", "pw_boundary(condition, u,", "pw_boundary(condition, u_t,"),
     "cg_facet_matrix": ("cell", "role_matrix.clh", "jacobian(condition, u,", "jacobian(condition, u_t,"),
     "cg_patch_residual": ("patch", "cg_patch.cl", "int e = 0; e < SLOTS", "int e = 1; e < SLOTS"),
-    "condense": ("hdg", "condense.cl", "recovery[place * NE + i] = -", "recovery[place * NE + i] = "),
+    "condense": ("hdg", "condense.cl", "recovery[place * NE + ROW(a)] = -", "recovery[place * NE + ROW(a)] = "),
     "condense_solve": ("hdg", "condense_solve.cl", "= s[k] - damping * step[k]", "= s[k] - step[k] / 2"),
     "sipg_penalty": ("sipg", "sipg_penalty.cl", "found *= PENALTY", "found *= 2 * PENALTY"),
     "sipg_action": ("sipg", "sipg_flux.clh", "d_own->u[c] - d_other->u[c]", "d_own->u[c] + d_other->u[c]"),

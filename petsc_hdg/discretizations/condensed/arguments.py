@@ -19,7 +19,7 @@ RECOVERY = signature("""
     const int *cell_nodes [NNODES, stride]; const real *aux [NAUX, stride]; const real *tables
     const real *x_e [NFUN, NC, stride]: coefficients of u and of the trace
 """)
-_MATRICES = "real *scratch: tiles that do not live in registers"
+_MATRICES = "real *scratch: what does not live in registers or local memory"
 _RESULTS = "real *residual [NM, stride]; real *solution [NE, stride]"
 ARGUMENTS = {
     "condense": CELLS
@@ -27,13 +27,16 @@ ARGUMENTS = {
     "condense_solve": CELLS
     + signature(f"int most_steps; real tolerance; {_MATRICES}; real *residual [NM, stride]; real *status [stride]"),
     "condense_residual": CELLS
-    + signature("real *residual [NM, stride]; real *inner [NE, stride]; real *status [stride]"),
+    + signature(f"{_MATRICES}; real *residual [NM, stride]; real *inner [NE, stride]; real *status [stride]"),
     "condense_product": CELLS
-    + signature("""
-        const real *w_interior [NE, stride]; const real *w_owned; const real *w_tail
+    + signature(f"""
+        {_MATRICES}; const real *w_interior [NE, stride]; const real *w_owned; const real *w_tail
         real *residual [NM, stride]; real *inner [NE, stride]
     """),
+    "condense_kept": CELLS + signature(f"{_MATRICES}; const real *given [NE, stride]; {_RESULTS}"),
     "condense_given": CELLS + signature(f"{_MATRICES}; const real *given [NE, stride]; {_RESULTS}"),
+    "condense_element": CELLS + signature(f"int batch; {_MATRICES}; real *matrices; real *status [stride]"),
+    "condense_shared": CELLS + signature(f"const int *shape [cell]; const real *solver; {_RESULTS}"),
     "hdg_stabilization": CELLS + signature("real *found [NFACETS, stride, NC]"),
     "hdg_gradient": RECOVERY + signature("real *out"),
     "hdg_star": RECOVERY + signature("int first; int last; real *pool: working memory of cells; real *out"),
@@ -43,10 +46,6 @@ ARGUMENTS = {
     """),
     "hdg_boundary_integral": RECOVERY + signature("const int *facets [2, facet_stride]; int facet_stride; real *out"),
 }
-# Of one program, whose kernels leave out some.
-ARGUMENTS["condense_element"] = ARGUMENTS["condense_shared"] = CELLS + signature(f"""
-    int batch; {_MATRICES}; real *matrices; real *status; const int *shape; const real *solver; {_RESULTS}
-""")
 ARGUMENTS["hdg_integral"] = ARGUMENTS["hdg_error"] = RECOVERY + signature(
     "const real *star [NSTAR, NC, stride]; real *out"
 )

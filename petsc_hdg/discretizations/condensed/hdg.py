@@ -17,6 +17,7 @@ from .hdg_checks import check_flux, check_hdg, stabilized
 from .scheme import CondensedDiscretization
 
 MOST_DEGREE = {"triangle": 9, "quadrilateral": 9, "tetrahedron": 5, "hexahedron": 5}
+NOTHING = 1e-10  # of the largest value, below which functions vanish
 SHORTER = 1 / 3  # lengths over which solutions of nonlinear physics vary, of those of the mesh
 
 
@@ -184,6 +185,13 @@ class HybridizedDG(CondensedDiscretization):
     def jump_table(self) -> np.ndarray:
         """u - û [facet, point, function]."""
         return self.lift.jumps(self.quadrature_degree)
+
+    def facet_functions(self) -> np.ndarray:
+        """Functions [facet, count] that do not vanish on each facet; any others too where other facets have more."""
+        size = np.abs(self.jump_table()).max(axis=1)
+        on_facet = size > NOTHING * size.max()
+        order = np.argsort(~on_facet, axis=1, kind="stable")
+        return np.sort(order[:, : on_facet.sum(axis=1).max()], axis=1).astype(np.int32)
 
     def essential_points(self) -> tuple[np.ndarray, ...]:
         """Of each constrained value, for `essential_projections`: condition, component, node of its facet and row

@@ -8,8 +8,11 @@ from ...errors import OptionError
 from ..transposition import DeviceLimits
 
 REGISTER_ENTRIES = 110  # entries of a matrix that a GPU thread keeps in registers
-PRIVATE_BYTES = 256 * 1024  # private memory of a CPU thread that is surely there
+PRIVATE_BYTES = 192 * 1024  # of a matrix in a CPU thread's private memory, beyond which patches are faster
 GPU_THREADS = ((18, 4, 4), (52, 8, 8), (100, 8, 16), (float("inf"), 16, 16))  # rows up to, row and column threads
+VECTOR, CPU_STRIP = 4, 6  # rows that a thread updates at once, twice as many on a CPU, and columns there
+CPU_PATCH = (64, 60)  # rows and columns of a patch on a CPU
+PANELS = ((32, 8), (16, 8), (32, 4), (16, 4), (8, 4))  # pivots at once, columns of a GPU's thread: the first that fit
 MOST_POINTS = 16  # points whose blocks a GPU holds at once
 LOCAL_TARGET = 16 * 1024  # bytes of local memory a GPU work-group may use for points, so that several run at once
 MOST_REALS = 120  # that a thread keeps in registers
@@ -18,6 +21,8 @@ TEAMS = {1: (4, 2, 1), 2: (4, 2, 1), 4: (2, 1), 8: (1,)}  # of a work-group to t
 POINT_REALS = 32 * 24  # of local memory for the derivatives at points (HELD, HELD_REALS in condense_warp_points.cl)
 PITCH = 10  # as in condense_warp.clh
 CELLS = 8  # of a work-group (CELLS in condense_batch.clh)
+WITH_MATRICES = ("condense", "condense_solve", "condense_given", "condense_element")  # kernels that sum a matrix
+WITH_BLOCKS = (*WITH_MATRICES, "condense_residual", "condense_product")  # whose points GPUs keep in global memory
 LEAST_ROWS = 16  # above which sums over points pay
 MOST_BYTES = 4 << 20  # of the reference matrices, which should stay in the second-level cache
 MOST_TENSOR_BYTES = 1 << 18  # the same on tensor cells, whose points are few for their functions
@@ -27,6 +32,9 @@ MOST_TENSOR_BYTES = 1 << 18  # the same on tensor cells, whose points are few fo
 class TileShape:
     """size: rows, and columns without the right-hand side; threads of a cell; cells of a work-group; the tile of each
     thread; chunk: points at once; scratch: whether tiles live in global memory; unroll: whether in registers.
+
+    With scratch: panel, pivots eliminated at once; patch, entries [row, column] updated at once; block, reals of a
+    point.
     """
 
     size: int
@@ -39,6 +47,9 @@ class TileShape:
     chunk: int
     scratch: bool
     unroll: bool
+    panel: int = 0
+    patch: tuple[int, int] = (0, 0)
+    block: int = 0
 
     @property
     def threads(self) -> int:
@@ -52,11 +63,20 @@ class TileShape:
     @property
     def scratch_entries(self) -> int:
         """Reals of global memory a cell takes."""
-        return self.threads * self.rows_each * self.columns_each if self.scratch else 0
+        return self.threads * self.rows_each * self.columns_each + self.chunk * self.block if self.scratch else 0
 
     def macros(self) -> dict[str, int | str]:
         """Macros of condense_tile.clh."""
         aligned = self.row_threads % self.components == 0
+        cpu = self.threads == 1
+        patches = {
+            "PANEL": self.panel,
+            "VECTOR": VECTOR * (1 + cpu),
+            "STRIP": CPU_STRIP if cpu else self.patch[1] // self.column_threads,
+            "PATCH_ROWS": self.patch[0],
+            "PATCH_COLUMNS": self.patch[1],
+            "BLOCK_SPACE": "__global",
+        }
         return {
             "SIZE": self.size,
             "THREADS": self.threads,
@@ -69,14 +89,16 @@ class TileShape:
             "CHUNK": self.chunk,
             "SCRATCH": int(self.scratch),
             "UNROLL": '_Pragma("unroll")' if self.unroll else "",
+            **(patches if self.scratch else {}),
         }
 
 
 def tile_shape(
-    size: int, whole: int, components: int, block: int, real_bytes: int, limits: DeviceLimits, name: str
+    size: int, whole: int, components: int, block: int, real_bytes: int, limits: DeviceLimits, name: str, points: int
 ) -> TileShape:
     """Shape for matrices of `size` rows in cells of `whole` degrees of freedom, with point blocks of `block` reals.
 
+    name: of the kernel.   points: of the cell, and of its facets, the larger number.
     Raises OptionError if a work-group of the device cannot hold what one cell needs.
     """
     if limits.is_gpu:
@@ -87,23 +109,55 @@ def tile_shape(
         rows = columns = 1
     rows_each, columns_each = -(-size // rows), -(-(size + 1) // columns)
     entries = rows_each * columns_each
-    scratch = entries > REGISTER_ENTRIES if limits.is_gpu else entries * real_bytes > PRIVATE_BYTES
+    large = entries > REGISTER_ENTRIES if limits.is_gpu else entries * real_bytes > PRIVATE_BYTES
+    if large and name in (WITH_BLOCKS if limits.is_gpu else WITH_MATRICES):
+        return _scratch_shape(size, whole, components, block, real_bytes, limits, name, points)
     cells = max(1, 64 // (rows * columns)) if limits.is_gpu and name == "condense" else 1
-    exchange = 2 * (rows * rows_each + columns * columns_each + 1)
-    chunk = _chunk(exchange, whole, block, real_bytes, limits, cells, rows * columns, name)
-    unroll = limits.is_gpu and not scratch
-    return TileShape(size, rows, columns, rows_each, columns_each, components, cells, chunk, scratch, unroll)
+    exchange = 2 * (rows * rows_each + columns * columns_each + 1) if name in WITH_MATRICES else 0
+    chunk = _chunk(exchange + _vectors(name, size, whole), whole, block, real_bytes, limits, cells, rows * columns)
+    return TileShape(size, rows, columns, rows_each, columns_each, components, cells, chunk, False, limits.is_gpu)
 
 
-def _chunk(exchange, whole, block, real_bytes, limits, cells, threads, name) -> int:
+def _scratch_shape(size, whole, components, block, real_bytes, limits, name, points) -> TileShape:
+    """Shape for matrices, if the kernel has any, and blocks of all points in global memory."""
+    side = (16 if limits.max_work_group >= 256 else 8) if limits.is_gpu else 1
+    room = limits.local_bytes // real_bytes - _vectors(name, size, whole) - 4 * block**0.5 - 16
+    patches = [(p, (VECTOR * side, strip * side) if limits.is_gpu else CPU_PATCH) for p, strip in PANELS]
+    eliminates = name in WITH_MATRICES
+    fitting = [
+        (p, patch)
+        for p, patch in patches
+        if p <= min(patch) and components <= patch[1] and eliminates * p * (p + sum(patch)) <= room
+    ]
+    if not fitting:
+        raise _too_large(whole, limits)
+    panel, patch = fitting[0] if eliminates else (0, (0, 0))
+    rows_each = columns_each = 0
+    if eliminates:
+        rows_each, columns_each = -(-size // patch[0]) * patch[0] // side, -(-(size + 1 + patch[1]) // side)
+    tile = (size, side, side, rows_each, columns_each, components)
+    return TileShape(*tile, 1, points, scratch=True, unroll=False, panel=panel, patch=patch, block=block)
+
+
+def _vectors(name: str, size: int, whole: int) -> int:
+    """Reals of the vectors that a kernel keeps in local memory."""
+    if name == "condense_solve":
+        return 3 * whole + size + 1
+    return {"condense_product": 3, "condense_given": 1, "condense_element": 1}.get(name, 2) * whole
+
+
+def _too_large(whole: int, limits: DeviceLimits) -> OptionError:
+    return OptionError(
+        f"the device's {limits.local_bytes} bytes of local memory do not hold a cell of {whole} degrees of "
+        "freedom; lower -fe_degree"
+    )
+
+
+def _chunk(others, whole, block, real_bytes, limits, cells, threads) -> int:
     """Points at once: as many as there are threads, if local memory holds their blocks."""
-    vectors = exchange + (4 if name in ("condense_solve", "condense_product") else 2) * whole
-    room = limits.local_bytes // real_bytes // cells - vectors - 16
+    room = limits.local_bytes // real_bytes // cells - others - 16
     if room < 2 * block:
-        raise OptionError(
-            f"the device's {limits.local_bytes} bytes of local memory do not hold a cell of {whole} degrees of "
-            "freedom; lower -fe_degree"
-        )
+        raise _too_large(whole, limits)
     wanted = min(room, LOCAL_TARGET // real_bytes // cells) if limits.is_gpu else room
     return int(max(2, min(wanted // block, min(threads, MOST_POINTS) if limits.is_gpu else 8)))
 

@@ -20,6 +20,7 @@ from .launch_shapes import (
     MOST_BYTES,
     MOST_REALS,
     MOST_TENSOR_BYTES,
+    WITH_MATRICES,
     ThreadShape,
     TileShape,
     WarpShape,
@@ -172,6 +173,8 @@ class CondensedSpecs:
     def sum_macros(self, shape) -> dict[str, int]:
         """Sizes of kernels that sum over all points of cells, in a launch shape."""
         points = {"NQ": self.quadrature.num_points, "NQF": self._tables["FACET_WEIGHTS"].shape[1]}
+        if self.has_jumps:
+            points["NUM_FACET_FUNCTIONS"] = self._tables["FACET_FUNCTIONS"].shape[1]
         return {**self.point_macros(), **points, **shape.macros()}
 
     def cell_tables(self, quadrature) -> dict[str, np.ndarray]:
@@ -226,6 +229,8 @@ class CondensedSpecs:
         if self.has_sides:
             tables["SIDE"] = self.side_table()
             del tables["JUMP"]
+        if self.has_jumps:
+            tables["FACET_FUNCTIONS"] = self.facet_functions()
         if self.limits.is_gpu:
             tables["OP_POINTS"] = np.moveaxis(tables["OP"], 0, -1)
             if "JUMP" in tables:
@@ -249,26 +254,30 @@ class CondensedSpecs:
         macros = {
             **self.sum_macros(shape),
             "CONSTANT": int(constant),
+            "INVERT": int(name == "condense" and self.keeps_inverse),
             "NTERMS": len(terms["TERM_ROW"]) if constant else 0,
         }
-        tile = ["condense_tile.clh", "condense_sum.clh"]
-        if name != "condense_residual":
-            tile.insert(1, "condense_eliminate_thread.clh" if shape.threads == 1 else "condense_eliminate.clh")
-        if name != "condense":
-            tile.append("condense_residual.clh")
+        behind = [] if name == "condense" else ["condense_residual.clh"]
         if constant:
-            tile.append("condense_constant.clh")
-        sources = (*_POINTS, *tile, f"{name}.cl")
+            behind.append("condense_constant.clh")
+        sources = (*_POINTS, *self.tile_sources(shape, name), *behind, f"{name}.cl")
         return self.spec(name, sources, macros, {**self._tables, **terms}, shape)
 
     def product_spec(self, name: str, transposed: bool) -> KernelSpec:
-        """Spec of `condense_product` or `condense_given`, with matrices of cells or their transposes."""
-        shape = self.shape_of(name)
-        macros = {**self.sum_macros(shape), "TRANSPOSED": int(transposed)}
-        eliminate = "condense_eliminate_thread.clh" if shape.threads == 1 else "condense_eliminate.clh"
-        behind = {"condense_product": "condense_residual.clh", "condense_given": eliminate}[name]
-        sources = (*_POINTS, "condense_tile.clh", "condense_sum.clh", behind, f"{name}.cl")
+        """Spec of `condense_product`, `condense_given`, `condense_kept`, with matrices of cells or their transposes."""
+        shape = self.shape_of("condense" if name == "condense_kept" else name)
+        macros = {**self.sum_macros(shape), "TRANSPOSED": int(transposed), "INVERT": 0}
+        behind = ["condense_residual.clh"] if name == "condense_product" else []
+        sources = (*_POINTS, *self.tile_sources(shape, name), *behind, f"{name}.cl")
         return self.spec(name, sources, macros, dict(self._tables), shape)
+
+    def tile_sources(self, shape: TileShape, name: str) -> list[str]:
+        """Files of sums over points, and of the elimination of kernels that have one."""
+        if shape.panel:
+            return ["condense_tile.clh", "condense_patch.clh", "condense_sum.clh"]
+        eliminates = name in WITH_MATRICES and name != "condense_element"
+        eliminate = ["condense_eliminate_thread.clh" if shape.threads == 1 else "condense_eliminate.clh"]
+        return ["condense_tile.clh", *(eliminate if eliminates else []), "condense_sum.clh"]
 
     def _warp_spec(self, shape: WarpShape) -> KernelSpec:
         """Spec of `condense` by tensor cores."""
@@ -444,6 +453,11 @@ class CondensedSpecs:
         return shape if may and self._thread_reals * self.real_bytes <= CONSTANT_BYTES else None
 
     @property
+    def keeps_inverse(self) -> bool:
+        """True if `condense` leaves A^-1 and its products in scratch memory: of large cells with a state in time."""
+        return self.in_time and self.shape_of("condense").scratch_entries > 0
+
+    @property
     def _thread_reals(self) -> int:
         """Reals of constant memory that one thread per cell reads."""
         return sum(np.size(table) for table in self._thread_tables.values())
@@ -454,27 +468,30 @@ class CondensedSpecs:
             return self.thread_shape or self.warp_shape
         whole = (self.num_interior + self.num_trace) * self.components
         size = whole if name in ("condense", "condense_given") else self.num_eliminated
-        return tile_shape(size, whole, self.components, self._point_block(), self.real_bytes, self.limits, name)
+        return self.tile_shape(name, size)
+
+    def tile_shape(self, name: str, size: int) -> TileShape:
+        """Launch shape of a kernel whose matrices have `size` rows, by tiles."""
+        whole, points = self.num_functions * self.components, self._tables["FACET_WEIGHTS"].size
+        points = max(points, self.quadrature.num_points)
+        return tile_shape(size, whole, self.components, self._point_block(), self.real_bytes, self.limits, name, points)
 
 
 _POINTS = ("geometry.clh", "geometry_nodes.clh", "point.clh", *CONDENSE_POINT)
 
 
-def class_shape(disc) -> TileShape:
-    """Launch shape of `condense_element` and `condense_shared` of a CondensedDiscretization."""
-    whole = disc.num_functions * disc.components
-    return tile_shape(whole, whole, disc.components, disc._point_block(), disc.real_bytes, disc.limits, "condense")
+def class_shape(disc, name: str = "condense_element") -> TileShape:
+    """Launch shape of `condense_element` or `condense_shared` of a CondensedDiscretization."""
+    return disc.tile_shape(name, disc.num_functions * disc.components)
 
 
 def class_specs(disc) -> dict[str, KernelSpec]:
-    """Specs of condense_element.cl and condense_classes.cl, by name."""
-    shape = class_shape(disc)
-    macros = disc.sum_macros(shape)
-    sources = (*_POINTS, "condense_tile.clh", "condense_sum.clh", "condense_element.cl")
-    found = {
-        name: disc.spec(name, sources, macros, dict(disc._tables), shape)
-        for name in ("condense_element", "condense_shared")
-    }
+    """Specs of `condense_element`, `condense_shared` and the kernels of condense_classes.cl, by name."""
+    found = {}
+    for name in ("condense_element", "condense_shared"):
+        shape = class_shape(disc, name)
+        sources = (*_POINTS, *disc.tile_sources(shape, name), f"{name}.cl")
+        found[name] = disc.spec(name, sources, {**disc.sum_macros(shape), "INVERT": 0}, dict(disc._tables), shape)
     sizes = {"NE": disc.num_eliminated, "NM": disc.num_trace_dofs, "NDOF": disc.num_trace_dofs}
     for name in ("condense_recover_shared", "condense_spread"):
         sources = ("gather_tvector.clh", "condense_classes.cl")

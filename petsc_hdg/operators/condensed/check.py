@@ -41,9 +41,9 @@ def check_condensed(operator) -> None:
 
 
 def check_products(products, transposed: bool) -> None:
-    """Check `condense_product` and `condense_given` of StateProducts likewise: y = E x, and E_ii v = r with -E_ti v."""
+    """Check the kernels of StateProducts likewise: y = E x, and E_ii v = r with -E_ti v."""
     operator, ending = products.op, "_transposed" * transposed
-    names = waiting(operator, [f"condense_product{ending}", f"condense_given{ending}"])
+    names = waiting(operator, [f"{name}{ending}" for name, turned in products.kernels if turned == transposed])
     if not names:
         return
     tau = operator.stabilization and operator.stabilization.values()
@@ -63,16 +63,19 @@ def check_products(products, transposed: bool) -> None:
         expected = np.array([matrix @ v for matrix, v in zip(matrices, vectors, strict=True)])
         return found.T, expected, max((np.abs(A) @ np.abs(v)).max() for A, v in zip(matrices, vectors, strict=True))
 
-    def given():
-        products.launch_given(transposed, at, state, interior, residual, inner)
+    def given(kept: bool = False):
+        if kept:
+            s.condense(interior)
+        products.launch_given(transposed, at, state, interior, residual, inner, kept)
         solved, rest = s.to_host(inner, n, stride)[:, cells].T, s.to_host(residual, m, stride)[:, cells].T
         got = [np.concatenate([A[:n, :n] @ v, y]) for A, v, y in zip(matrices, solved, rest, strict=True)]
         expected = [np.concatenate([r[:n], -A[n:, :n] @ v]) for A, r, v in zip(matrices, vectors, solved, strict=True)]
         scale = max((np.abs(A[:, :n]) @ np.abs(v)).max() for A, v in zip(matrices, solved, strict=True))
         return np.array(got), np.array(expected), scale
 
+    checks = {"condense_product": product, "condense_given": given, "condense_kept": lambda: given(kept=True)}
     for name in names:
-        settle(operator.all_kernels()[name], precision, given if "given" in name else product)
+        settle(operator.all_kernels()[name], precision, checks[name.removesuffix("_transposed")])
     if tau is not None:
         operator.stabilization.give(tau)
 
@@ -202,6 +205,14 @@ class Sample:
         local, trace = self.operator.local, vector_of(self.operator, self.values)
         local.launch(local.kernels[name], (self.first, self.count), trace, interior, self.t, **outputs)
 
+    def condense(self, interior, **outputs) -> None:
+        """Condense the cells of the sample; outputs: those that are read."""
+        disc, local = self.disc, self.operator.local
+        rows = {"residual": disc.num_trace_dofs, "solution": disc.num_eliminated, "status": 1}
+        given = {name: self.empty(count, disc.stride) for name, count in rows.items()}
+        given |= {"schur": None, "recovery": None, "batch": self.count, "scratch": local.scratch_for("condense")}
+        self.launch("condense", interior, **given | outputs)
+
 
 def _check_condense(s: Sample):
     """E_ii [U, δ] + [E_it, R_i] = 0 and [K, r] = [E_tt, R_t] + E_ti [U, δ] for the kernel's U, δ, K and r."""
@@ -209,9 +220,8 @@ def _check_condense(s: Sample):
     interior = s.operator.arrays.to_device(s.interior, "kernel check")
     schur, recovery, status = s.empty(m * m, s.count), s.empty(n * m, s.count), s.empty(stride)
     residual, solution = s.empty(m, stride), s.empty(max(1, n), stride)
-    given = {"batch": s.count, "scratch": s.operator.local._scratch_for("condense"), "schur": schur}
     outputs = {"recovery": recovery, "residual": residual, "solution": solution, "status": status}
-    s.launch("condense", interior, **given, **outputs)
+    s.condense(interior, schur=schur, **outputs)
     schur, recovery = s.to_host(schur, m, s.count, m), s.to_host(recovery, m, s.count, n) if n else np.zeros((m, 2, 0))
     residual, solution = s.to_host(residual, m, stride), s.to_host(solution, max(1, n), stride)[:n]
     got, expected, scale = [], [], 0.0
@@ -240,7 +250,7 @@ def _check_solve(s: Sample):
     n, m, stride = s.disc.num_eliminated, s.disc.num_trace_dofs, s.disc.stride
     interior = s.operator.arrays.to_device(s.interior, "kernel check")
     residual, status = s.empty(m, stride), s.empty(stride)
-    options, scratch = s.disc.options, s.operator.local._scratch_for("condense_solve")
+    options, scratch = s.disc.options, s.operator.local.scratch_for("condense_solve")
     given = {"most_steps": options.hdg_local_max_it, "tolerance": options.hdg_local_rtol, "scratch": scratch}
     s.launch("condense_solve", interior, **given, residual=residual, status=status)
     interior, residual = s.to_host(interior, max(1, n), stride)[:n], s.to_host(residual, m, stride)
@@ -272,7 +282,8 @@ def _check_residual(s: Sample):
     n, m, stride = s.disc.num_eliminated, s.disc.num_trace_dofs, s.disc.stride
     interior = s.operator.arrays.to_device(s.interior, "kernel check")
     residual, inner, status = s.empty(m, stride), s.empty(max(1, n), stride), s.empty(stride)
-    s.launch("condense_residual", interior, residual=residual, inner=inner, status=status)
+    scratch = s.operator.local.scratch_for("condense_residual")
+    s.launch("condense_residual", interior, scratch=scratch, residual=residual, inner=inner, status=status)
     found = np.vstack([s.to_host(inner, max(1, n), stride)[:n], s.to_host(residual, m, stride)])
     scale = max((np.abs(m) @ np.abs(s.state_of(c))).max() for c, (m, _) in zip(s.cells, s.systems, strict=True))
     return found[:, list(s.cells)].T, np.array([vector for _, vector in s.systems]), scale

@@ -30,21 +30,21 @@ class StateProducts:
         K w = s - B A⁻¹ r,    v = A⁻¹ (r - C w),    K = G - B A⁻¹ C,
     and with the transpose the same of [Aᵀ Bᵀ; Cᵀ Gᵀ], whose condensed matrix is Kᵀ. Vectors: [owned trace | cell, dof].
 
-    operator: CondensedInTime.   kernels: `condense_product` and `condense_given`, by name and by whether transposed.
+    operator: CondensedInTime.   kernels: `condense_product`, `condense_given` and, where condensation keeps A⁻¹,
+    `condense_kept`, by name and by whether transposed.
     """
 
     def __init__(self, operator):
         self.op, self.disc, self.arrays = operator, operator.discretization, operator.arrays
         size = max(1, self.disc.num_eliminated * max(1, self.disc.stride))
         self._interior, self._given = (self.arrays.zeros(size) for _ in range(2))
-        self._scratch = None
         self.kernels: dict[tuple[str, bool], Kernel] = {}
 
     def compile(self, transposed: bool) -> None:
         """Compile, and check at first use on a device. Collective."""
         if ("condense_given", transposed) in self.kernels:
             return
-        for name in ("condense_product", "condense_given"):
+        for name in ("condense_product", "condense_given", *(("condense_kept",) if self.disc.keeps_inverse else ())):
             self.kernels[name, transposed] = Kernel(self.disc.product_spec(name, transposed), self.op.device)
         if self.disc.options.check_kernels:
             with collectively(self.disc.mesh.comm):
@@ -59,30 +59,32 @@ class StateProducts:
         """
         trace, interior = vector
         given = {"w_interior": interior, "w_owned": trace.owned, "w_tail": trace.tail}
-        kernel = self.kernels["condense_product", transposed]
-        self.op.local.launch(kernel, cells, *state, **given, residual=residual, inner=inner)
+        kernel, local = self.kernels["condense_product", transposed], self.op.local
+        scratch = local.scratch_for("condense_product")
+        local.launch(kernel, cells, *state, **given, scratch=scratch, residual=residual, inner=inner)
 
-    def launch_given(self, transposed: bool, cells: tuple[int, int], state, given, residual, solution) -> None:
-        """A⁻¹ r, and -B A⁻¹ r as element vectors of the trace. Not collective."""
-        name, local = "condense_given", self.op.local
-        entries = self.disc.shape_of(name).scratch_entries
-        if entries and self._scratch is None:
-            self._scratch = self.arrays.empty(entries * padded(local.tile_cells))
-        given = {"scratch": self._scratch, "given": given, "residual": residual, "solution": solution}
+    def launch_given(self, transposed: bool, cells: tuple[int, int], state, given, residual, solution, kept) -> None:
+        """A⁻¹ r, and -B A⁻¹ r as element vectors of the trace; kept: by scratch memory, where condensation left A⁻¹ of
+        these cells. Not collective."""
+        name, local = "condense_kept" if kept else "condense_given", self.op.local
+        scratch = local.scratch_of_condense if kept else local.scratch_for(name)
+        given = {"scratch": scratch, "given": given, "residual": residual, "solution": solution}
         local.launch(self.kernels[name, transposed], cells, *state, **given)
 
     def _multiply(self, trace, transposed: bool) -> None:
         """Element vectors of the product with a trace [owned] and the interior that `_interior` holds. Collective."""
-        op, cells = self.op, (0, self.disc.mesh.num_cells)
+        op, state = self.op, self.op.linearized()
         vector = op.direction.use(trace), self._interior
-        self.launch_product(transposed, cells, op.linearized(), vector, op.local.residual, op.local.inner)
+        for cells in op.local.tiles():
+            self.launch_product(transposed, cells, state, vector, op.local.residual, op.local.inner)
 
     def _solve_cells(self, transposed: bool) -> None:
         """A⁻¹ of `_given` in the solution of the local stage, and -B A⁻¹ of it in its residual. Collective."""
         state, local = self.op.linearized(), self.op.local
         self.op.forget_elimination()
-        for first, count in local.tiles():
-            self.launch_given(transposed, (first, count), state, self._given, local.residual, local.solution)
+        kept = local.holds_inverse
+        for cells in local.tiles():
+            self.launch_given(transposed, cells, state, self._given, local.residual, local.solution, kept)
 
     # What the matrix and its solver use ------------------------------------------------------------------
 
@@ -266,6 +268,7 @@ class CondensedInTime(CondensedOperator):
         if known is not None and known == self._matrix_of:
             return
         self._condense(self.state, self.interior, t, matrix=True, recovery=self.kept.buffer())
+        self.local.keep_inverse()
         self._sum_residual(self.right_side)
         self._matrix_of, self._is_eliminated = known, True
         if not self.is_linear:

@@ -13,10 +13,6 @@ from ...discretizations.congruence import Shapes
 
 MOST_SHARE = 1 / 8  # shapes over cells, from which on sharing does not pay
 MOST_BYTES = 8e6  # of what shapes keep, which is to stay in cache
-UNUSED = {  # arguments that each kernel of condense_element.cl leaves to the other one
-    "condense_element": dict.fromkeys(("shape", "solver", "residual", "solution")),
-    "condense_shared": {"batch": 0, **dict.fromkeys(("scratch", "matrices", "status"))},
-}
 
 
 class LocalClasses:
@@ -36,7 +32,7 @@ class LocalClasses:
 
     @cached_property
     def kernels(self) -> dict[str, Kernel]:
-        """Those of condense_element.cl and condense_classes.cl, by name."""
+        """`condense_element`, `condense_shared` and those of condense_classes.cl, by name."""
         return kernels_of(class_specs(self.disc), self.op.device)
 
     # Solvers of the shapes ----------------------------------------------------------------------------------
@@ -91,7 +87,7 @@ class LocalClasses:
         self.local.launch(
             self.kernels["condense_element"], (0, count), op.essential, None, t, stride=stride, dofs=None,
             cell_nodes=few(disc.cell_nodes()), conditions=few(disc.facet_conditions()), aux=few(op.aux_rows),
-            batch=count, scratch=scratch, matrices=matrices, status=status, **UNUSED["condense_element"],
+            batch=count, scratch=scratch, matrices=matrices, status=status,
         )  # fmt: skip
         self.status = arrays.to_host(status, count, name="status").astype(float)
         found = arrays.to_host(matrices, (size, count, size), name="cell shapes")
@@ -104,7 +100,7 @@ class LocalClasses:
         self.update(t)
         results = {"residual": residual, "solution": solution, "shape": self.shape, "solver": self.solver}
         kernel, cells = self.kernels["condense_shared"], (0, self.disc.mesh.num_cells)
-        self.local.launch(kernel, cells, trace, interior, t, **results, **UNUSED["condense_shared"])
+        self.local.launch(kernel, cells, trace, interior, t, **results)
 
     def spread(self, first: int, count: int, batch: int, schur) -> None:
         """K of cells first … first + count - 1 into `schur` [column, batch, row]."""

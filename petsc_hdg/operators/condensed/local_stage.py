@@ -10,6 +10,7 @@ from petsc4py import PETSc
 from ... import stages
 from ...device import Kernel, kernels_of
 from ...discretizations.base import padded
+from ...discretizations.condensed.launch_shapes import WITH_MATRICES
 from ...value_checks import plural
 from ..vectors import Sums
 from .local_classes import LocalClasses, most_classes
@@ -34,7 +35,9 @@ class LocalStage:
         self.residual = self.arrays.zeros(self.disc.num_trace_dofs * count)
         self.solution = self.arrays.zeros(max(1, self.disc.num_eliminated * count))
         self.status = self.arrays.zeros(count)
-        self._schur = self._scratch = self._classes = None
+        self._schur = self._classes = None
+        self._scratch: dict[bool, object] = {}  # buffers of kernels without and with matrices
+        self.holds_inverse = False  # whether scratch memory has A^-1 of all cells at the last linearization
         self._failed = 0.0  # local problems of the last `solve`
 
     @cached_property
@@ -71,14 +74,18 @@ class LocalStage:
 
     @cached_property
     def tile_cells(self) -> int:
-        """Cells condensed at once: what the user gives, else all, if memory holds their matrices."""
+        """Cells condensed at once: what the user gives, else all, if memory holds their matrices; fewer on a CPU that
+        does not keep them."""
         cells = max(1, self.disc.mesh.num_cells)
         if self.disc.options.hdg_tile_cells:
             return min(cells, self.disc.options.hdg_tile_cells)
         scratch = max(self.disc.shape_of(k.spec.name).scratch_entries for k in self.kernels.values())
         each = self.arrays.real.itemsize * (self.schur_reals + scratch)
         device = self.op.device
-        room = min(SHARE * device.memory_bytes if device.is_gpu else CPU_BYTES, self._largest_buffer(each, scratch))
+        most = SHARE * device.memory_bytes
+        if not device.is_gpu and not (self.disc.keeps_inverse and cells * each <= most):
+            most = CPU_BYTES
+        room = min(most, self._largest_buffer(each, scratch))
         return int(max(1, min(cells, room // each)))
 
     def _largest_buffer(self, each: int, scratch: int) -> float:
@@ -133,12 +140,25 @@ class LocalStage:
         if self.op.stabilization is not None:
             self.op.stabilization.ensure(trace, interior, t)
 
-    def _scratch_for(self, name: str):
-        entries = self.disc.shape_of(name).scratch_entries
-        if entries and self._scratch is None:
-            most = max(self.disc.shape_of(k).scratch_entries for k in self.kernels)
-            self._scratch = self.arrays.empty(most * padded(self.tile_cells))
-        return self._scratch if entries else None
+    def scratch_for(self, name: str):
+        """Scratch memory of a kernel for a tile, or None; what was there is lost if the kernel has matrices."""
+        has_matrices = name in WITH_MATRICES
+        entries = self.disc.shape_of(name).scratch_entries * padded(self.tile_cells)
+        self.holds_inverse &= not has_matrices
+        buffer = self._scratch.get(has_matrices)
+        if entries and (buffer is None or buffer.size < entries * self.arrays.real.itemsize):
+            buffer = self._scratch[has_matrices] = self.arrays.empty(entries)
+        return buffer if entries else None
+
+    @property
+    def scratch_of_condense(self):
+        """Scratch memory as the last `condense` left it."""
+        return self._scratch[True]
+
+    def keep_inverse(self) -> None:
+        """Note that the last condensation was that of a linearization, until another one."""
+        one_tile = self.tile_cells >= self.disc.mesh.num_cells
+        self.holds_inverse = self.disc.keeps_inverse and one_tile and not self.classes
 
     def condense(self, trace, interior, t: float, take=None, recovery=None) -> None:
         """Condense all cells at (trace, interior): `residual`, `solution`, and take(K, first, count, batch) by tiles.
@@ -177,7 +197,7 @@ class LocalStage:
                 continue
             self.launch(
                 self.kernels["condense"], (first, count), trace, interior, t, batch=batch,
-                scratch=self._scratch_for("condense"), schur=schur, recovery=recovery, residual=self.residual,
+                scratch=self.scratch_for("condense"), schur=schur, recovery=recovery, residual=self.residual,
                 solution=self.solution, status=self.status,
             )  # fmt: skip
             if take is not None:
@@ -204,17 +224,18 @@ class LocalStage:
         for cells in self._tiles_as_ghosts_come(trace):
             self.launch(
                 self.kernels[name], cells, trace, interior, t, most_steps=options.hdg_local_max_it,
-                tolerance=options.hdg_local_rtol, scratch=self._scratch_for(name), residual=self.residual,
+                tolerance=options.hdg_local_rtol, scratch=self.scratch_for(name), residual=self.residual,
                 status=self.status,
             )  # fmt: skip
 
     def sum(self, trace, interior, t: float) -> None:
         """Element vectors at (trace, interior), nothing eliminated: `residual` of the trace, `inner` [dof, stride]."""
-        kernel, cells = self.kernels["condense_residual"], (0, self.disc.mesh.num_cells)
-        outputs = {"residual": self.residual, "inner": self.inner, "status": self.status}
+        name, outputs = "condense_residual", {"residual": self.residual, "inner": self.inner, "status": self.status}
         self._stabilize(trace, interior, t)
         with stages.event("CellResidual"):
-            self.launch(kernel, cells, trace, interior, t, **outputs)
+            for cells in self.tiles():
+                scratch = self.scratch_for(name)
+                self.launch(self.kernels[name], cells, trace, interior, t, scratch=scratch, **outputs)
 
     @cached_property
     def inner(self):
