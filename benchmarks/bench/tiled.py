@@ -127,6 +127,7 @@ def tiled_mesh(mesh: Mesh, copies: int):
     cells = g.cell_nodes[None] + (len(g.nodes) * np.arange(copies))[:, None, None]
     geometry = SimpleNamespace(
         degree=g.degree,
+        periods=g.periods,
         is_affine=g.is_affine,
         nodes=nodes,
         cell_nodes=cells.reshape(-1, g.cell_nodes.shape[1]).astype(np.int32),
