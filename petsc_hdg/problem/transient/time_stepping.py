@@ -8,7 +8,7 @@ from contextlib import contextmanager, nullcontext
 from petsc4py import PETSc
 
 from ... import log, stages
-from ...errors import OptionError, SolveError
+from ...errors import OptionError, SolveError, warn_user
 from ...options import ASSEMBLED, ATTACHED, defaults_in_database, given_text, is_given, loses_levels
 from ...petsc import c_library
 from ...progress import PROGRESS
@@ -293,6 +293,12 @@ def advance(problem, ts: PETSc.TS, u: PETSc.Vec, monitor=None) -> None:
     steps = plural(problem.time_steps, "step")
     log.info("made %s to t = %.6g, with %s", steps, problem.time, solution_checks.iterations(problem))
     _check_converged(problem, ts)
+    ends_early = ts.getConvergedReason() == PETSc.TS.ConvergedReason.CONVERGED_ITS
+    if ends_early and _is_pseudo(problem, ts) and problem.comm.rank == 0:
+        warn_user(
+            f"{steps} of pseudo time, as many as -{problem.prefix}ts_max_steps allows, did not come to a steady state; "
+            "allow more, or begin with a longer one"
+        )
     solution_checks.require_finite(problem, u, t=ts.getTime())
     solution_checks.check_meaning(problem, u, ts.getTime())
 
