@@ -423,14 +423,10 @@ class Mesh(Described, Cells):
         """Coordinates [vertex, dim]; zeros for a mesh that `_geometry` refuses."""
         start, end = self.dm.getDepthStratum(0)
         section, vector = self.dm.getCoordinateSection(), self.dm.getCoordinatesLocal()
-        refused = self.dm.getCoordinateDim() != self.dim or self._has_only_cell_coordinates()
+        refused = self.dm.getCoordinateDim() != self.dim or c_library.has_only_cell_coordinates(self.dm)
         if refused or not vector.handle or end <= start:
             return np.zeros((max(0, end - start), self.dim))
         return stratum_values(section, np.asarray(vector.getArray(readonly=True)), start, end, self.dim)
-
-    def _has_only_cell_coordinates(self) -> bool:
-        """Return True if cells have coordinates that those of vertices and the periods do not tell."""
-        return c_library.has_cell_coordinates(self.dm) and not c_library.periods(self.dm).any()
 
     def _geometry(self, shapes: list[Shape]) -> list[Geometry]:
         """Geometry of the cells of each shape. Collective."""
@@ -441,7 +437,7 @@ class Mesh(Described, Cells):
                 raise MeshError(
                     f"The mesh has cells of dimension {self.dim} in a space of dimension {embedding}; {SURFACE}"
                 )
-            if self._has_only_cell_coordinates():
+            if c_library.has_only_cell_coordinates(self.dm):
                 raise MeshError(
                     "The coordinates of the mesh live on cells, and its periods are not known: give periodic= to "
                     "fe.Mesh.box, from_cells or from_meshio, or set them by DMSetPeriodicity."

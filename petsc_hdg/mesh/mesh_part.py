@@ -16,7 +16,7 @@ from .topology import Topology
 
 
 class Cells:
-    """What meshes and their parts tell of their cells; subclasses have the attributes.
+    """Counts and corners of the cells of a mesh, or of its cells of one shape. Subclasses set the attributes.
 
     first: number of the first cell of a part among the owned ones of the mesh.
     """
@@ -39,7 +39,7 @@ class Cells:
 
     @property
     def cells(self) -> slice:
-        """Those of a part among the owned cells of the mesh."""
+        """Numbers of these cells among the owned cells of the mesh."""
         return slice(self.first, self.first + self.num_cells)
 
     @property
@@ -60,7 +60,7 @@ class Cells:
 
 @dataclass(eq=False)
 class MeshPart(Cells):
-    """See above; attributes are those of Mesh."""
+    """The cells of one shape of a mesh; attributes are those of Mesh."""
 
     dm: PETSc.DMPlex
     exchange: PointExchange

@@ -85,7 +85,7 @@ class _Block:
 
     @classmethod
     def of(cls, cell: str, degree: int, points, fields, cell_data, facets: bool) -> _Block:
-        """What `write_vtu` is given. Raises OptionError."""
+        """The block of the arguments of `write_vtu`, checked. Raises OptionError."""
         element = element_for(cell, degree, facets)
         points = coordinates(points, element, facets=facets)
         fields = {name: nodal(name, of, element, len(points)) for name, of in named("fields", fields).items()}

@@ -229,11 +229,11 @@ def set_block_sizes(mat: PETSc.Mat, sizes: np.ndarray) -> None:
     call("MatSetVariableBlockSizes", _pointer(mat), _c_int(len(sizes)), _address(sizes))
 
 
-def has_cell_coordinates(dm) -> bool:
-    """Return True if the coordinates live on cells (periodic meshes), without or beside those on vertices."""
+def has_only_cell_coordinates(dm) -> bool:
+    """Return True if cells have coordinates that those of vertices and the periods do not tell."""
     vector = ctypes.c_void_p()
     call("DMGetCellCoordinatesLocal", _pointer(dm), ctypes.byref(vector))
-    return bool(vector.value)
+    return bool(vector.value) and not periods(dm).any()
 
 
 def periods(dm) -> np.ndarray:

@@ -19,6 +19,18 @@ def two(f0: str, f1: str, g: str, flux: str, robin: str, exact: str, **constants
     return Physics({"v": 2}, f0, f1, boundary=boundary, exact=exact, auxiliary={"kappa": 1}, constants=constants)
 
 
+def assert_same(short: Physics, physics: Physics, dim: int) -> None:
+    """Residuals, Jacobians and conditions of both at a random state are the same."""
+    short, long, s = short.interpreter(dim), physics.interpreter(dim), random_state(physics, dim)
+    assert_close(residual(short, s), residual(long, s))
+    assert_close(jacobian(short, s), jacobian(long, s))
+    for condition in range(len(physics.natural)):
+        assert_close(boundary(short, s, condition), boundary(long, s, condition))
+    for number in range(2):
+        given = number, s["a"], s["t"], s["x"]
+        assert_close(short.pw_dirichlet(*given), long.pw_dirichlet(*given))
+
+
 @pytest.mark.parametrize("dim", [2, 3])
 def test_components_and_directions(dim):
     short = two("u[c] + c*t // decay\n", "kappa*u_x[c*dim + d]", "x[c]", "n[c] + 1", "u[1 - c]", "x[0] < 1 ? x[c] : 0")
@@ -30,14 +42,7 @@ def test_components_and_directions(dim):
         LOOP + "f0[c] = u[1 - c];",
         LOOP + "u[c] = x[0] < 1 ? x[c] : 0;",
     )
-    short, long, s = short.interpreter(dim), physics.interpreter(dim), random_state(physics, dim)
-    assert_close(residual(short, s), residual(long, s))
-    assert_close(jacobian(short, s), jacobian(long, s))
-    for condition in range(len(physics.natural)):
-        assert_close(boundary(short, s, condition), boundary(long, s, condition))
-    for number in range(2):
-        given = number, s["a"], s["t"], s["x"]
-        assert_close(short.pw_dirichlet(*given), long.pw_dirichlet(*given))
+    assert_same(short, physics, dim)
 
 
 @pytest.mark.parametrize("dim", [2, 3])
@@ -59,14 +64,7 @@ def test_lists_have_an_entry_each(dim):
         "f0[0] = u[1]; f0[1] = u[0]*u[0];",
         "u[0] = x[0] < 1 ? 1 : 0; u[1] = 2;",
     )
-    listed, long, s = listed.interpreter(dim), physics.interpreter(dim), random_state(physics, dim)
-    assert_close(residual(listed, s), residual(long, s))
-    assert_close(jacobian(listed, s), jacobian(long, s))
-    for condition in range(len(physics.natural)):
-        assert_close(boundary(listed, s, condition), boundary(long, s, condition))
-    for number in range(2):
-        given = number, s["a"], s["t"], s["x"]
-        assert_close(listed.pw_dirichlet(*given), long.pw_dirichlet(*given))
+    assert_same(listed, physics, dim)
 
 
 def test_a_condition_is_on_each_of_its_labels():

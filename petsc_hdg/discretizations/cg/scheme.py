@@ -317,7 +317,7 @@ class MixedGalerkin(ContinuousGalerkin):
 
     @property
     def variant(self) -> str:
-        """Those of the parts."""
+        """Kernel variants of the parts, each named once."""
         return " and ".join(dict.fromkeys(part.variant for part in self.parts))
 
     def places_of_rows(self) -> list[tuple]:

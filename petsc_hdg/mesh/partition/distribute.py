@@ -14,7 +14,7 @@ from petsc4py import PETSc
 
 from ...errors import MeshError, collectively
 from ...options import Options, given_truth
-from ...petsc.c_library import has_cell_coordinates, periods, reason, shared_points
+from ...petsc.c_library import has_only_cell_coordinates, reason, shared_points
 from ..cell_list import MOST_CELLS
 from ..labels import Labels
 from ..plex_points import PlexPoints
@@ -206,7 +206,7 @@ def redistributed(mesh, target: np.ndarray, values: np.ndarray):
     points = np.full(end - start, -1, np.int64)
     points[mesh.topology.cells[: mesh.num_cells] - start] = values
     points = _carried(_distribute(dm, mesh, target), points, dm)
-    if overlap:  # which numbers cells of several shapes anew
+    if overlap:  # PETSc then gives cells of several shapes other numbers
         points = _carried(dm.distributeOverlap(overlap), points, dm)
     moved = type(mesh)(dm)
     return moved, points[moved.topology.cells[: moved.num_cells] - dm.getChart()[0]]
@@ -265,7 +265,7 @@ def deal(dm, comm, seed: int | None, scatter: bool):
     start, end = dm.getHeightStratum(0)
     points, name = None, dm.getName()  # which is collective
     dm.getCoordinatesLocal()  # of a refined mesh all ranks make them, once
-    is_periodic = has_cell_coordinates(dm) and not periods(dm).any()
+    is_periodic = has_only_cell_coordinates(dm)
     with collectively(comm):
         if comm.rank == 0:
             points = PlexPoints.of_plex(dm, name)

@@ -233,8 +233,11 @@ class ConsistentFlux:
         return mesh.comm.allreduce(total)
 
     def _of_part(self, operator, there: np.ndarray, shares, state, rest, t: float) -> np.ndarray:
-        """What the cells of a part of the mesh give [component]: of sides [cell, facet of the cell] of all cells, and
-        the shares of points [component, point] that these have in the rests of rows, if any."""
+        """The flux [component] that the cells of a part of the mesh contribute.
+
+        there: chosen sides [cell, facet of the cell] of all cells.   shares [component, point]: the part of each node's
+        row that these sides have, or None.
+        """
         disc, own = operator.discretization, operator.discretization.mesh.cells
         here = (self._cells >= own.start) & (self._cells < own.stop)
         cells, local, condition = self._cells[here] - own.start, self._local[here], self._condition[here]

@@ -111,13 +111,13 @@ class Exact:
             require_exact(self.physics)
             value = {field.name: EXACT for field in self.fields}
         given = value if isinstance(value, dict) else {next(iter(fields)): value}
-        return {name: self._function(name, one, t) if name in fields else one for name, one in given.items()}
+        return {name: self._function(fields[name], one, t) if name in fields else one for name, one in given.items()}
 
-    def _function(self, name: str, given, t: float):
-        field = self._field(name) if _is_exact(given) else next(f for f in self.physics.fields if f.name == name)
+    def _function(self, field, given, t: float):
         if not _is_exact(given):
-            return function_of(self.problem, name, given, field.components, t)
-        return lambda x: self.at(x, t)[..., self._slice(field)]
+            return function_of(self.problem, field.name, given, field.components, t)
+        own = self._slice(self._field(field.name))
+        return lambda x: self.at(x, t)[..., own]
 
     def _field(self, name: str):
         """The field of a name. Raises PhysicsError for one without an exact solution."""
@@ -138,14 +138,22 @@ def function_of(problem, name: str, given, components: int, t: float = 0.0):
     or of a sequence with texts; anything else as it is. name: of what it gives, for messages. Raises PhysicsError."""
     if not has_text(given):
         return given
+    key = ("values", name, repr(given))
+    if key not in problem.point_functions:
+        problem.point_functions[key] = _exact_of(problem, name, given, components)
+    exact = problem.point_functions[key]
+    return lambda x: exact.at(x, t)
+
+
+def _exact_of(problem, name: str, given, components: int) -> Exact:
+    """The text of `function_of` as an exact solution. Raises PhysicsError."""
     physics = problem.physics
     constants = {key: value for key, value in physics.constants.items() if ON not in key}
     others = {"constants": constants, "helpers": physics.helpers, "name": physics.name}
     try:
-        exact = Exact(problem, Physics({name: components}, f0=0.0, exact={name: given}, **others))
+        return Exact(problem, Physics({name: components}, f0=0.0, exact={name: given}, **others))
     except PhysicsError as error:
         raise PhysicsError(f"values of '{name}' are read as those of an exact solution: {error}") from None
-    return lambda x: exact.at(x, t)
 
 
 def _is_exact(value) -> bool:
