@@ -1,7 +1,7 @@
 """Random problems with known solutions by default options: python benchmarks/random_problems.py [-count 300] [-jobs 2]
 
-A seed gives a mesh (squares, triangles, cubes, tetrahedra; stretched, vertices moved, curved), a scheme, its degree and
-at times another option, and a physics: one or two coupled fields or a vector, tensors, jumps, wind, reactions,
+A seed gives a mesh (squares, triangles, cubes, tetrahedra, several shapes; stretched, with moved vertices, curved,
+periodic), at times another option, a physics: one or two coupled fields or a vector, tensors, jumps, wind, reactions,
 nonlinear fluxes and sources, each of a random size, coefficients as text, constants or auxiliary fields, Dirichlet
 conditions on some sides and Neumann or Robin conditions on the others, steady or in time. The source is that of a
 smooth solution. An answer is wrong if its L2 error is more than WRONG times that of the interpolant by continuous
@@ -70,13 +70,23 @@ class Case:
         if steady and (self.in_time or (self.dim == 3 and "hdg_setting" in steady)):  # numpy, which takes minutes there
             self.options = {}
         self.s = Symbols(self.dim, self.fields, {"given": 1} if self.given == "auxiliary" else (), ("scale",))
+        last = np.random.default_rng([seed, 2])
+        straight = self.stretch == 1 and not self.bend and self.scheme != "poly_gpu"
+        self.period = int(last.integers(self.dim)) if straight and last.random() < 0.25 else None
+        self.mixed = bool(self.scheme == "cg_gpu" and straight and self.period is None and last.random() < 0.3)
+        self.mixed &= not self.options.get("cg_condense")
+        self.x = list(self.s.x)  # what solution and coefficients are functions of
+        if self.period is not None:
+            self.x[self.period] = sp.sin(2 * sp.pi * self.x[self.period]) / 5
+        self.sides = [side for side in range(2 * self.dim) if side // 2 != self.period]
         self.made = self._physics()
 
     @property
     def text(self) -> str:
         shape = ("tri" if self.is_simplex else "quad") if self.dim == 2 else "tet" if self.is_simplex else "hex"
         mesh = f"{shape} stretch {self.stretch:g} moved {self.moved:.2f}"
-        mesh += f" bent {self.bend:g}" * (self.bend > 0)
+        mesh += f" bent {self.bend:g}" * (self.bend > 0) + " of several shapes" * self.mixed
+        mesh += "" if self.period is None else f" periodic {'xyz'[self.period]}"
         how = f"{'in time, ' * self.in_time}by {self.given} {self.options or ''}"
         return f"{self.scheme} {self.degree}, {mesh}, {self.kind}, {how}: {', '.join(self.said)}"
 
@@ -94,6 +104,11 @@ class Case:
         counts = [max(2, int(rng.integers(n // 2, n + 1)) // (1 if self.dim == 2 else 3)) for _ in range(self.dim)]
         counts[0] += counts[0] % 2  # facets where a coefficient may step
         upper = np.array([1.0, 1.0 / self.stretch, 1.0][: self.dim])
+        if self.mixed:
+            return fe.Mesh.from_cells(**(plane if self.dim == 2 else solid)(max(2, counts[0] // 2)))
+        if self.period is not None:
+            counts = [max(count, 4) for count in counts]
+            return fe.Mesh.box(tuple(counts), simplex=self.is_simplex, periodic="xyz"[self.period])
         mesh = fe.Mesh.box(tuple(counts), simplex=self.is_simplex, upper=upper)
         if self.moved and self.law != "step":
             at = mesh.dm.getCoordinatesLocal()
@@ -109,7 +124,7 @@ class Case:
 
     def _solution(self):
         """A smooth function of size 1."""
-        x, rng = self.s.x, self.rng
+        x, rng = self.x, self.rng
         waves = [round(size(rng, 0.5, 5) * (self.stretch if d == 1 else 1), 2) for d in range(self.dim)]
         phases = [round(rng.uniform(0, 3), 2) for _ in waves]
         parts = [sp.sin(w * c + phase) for w, c, phase in zip(waves, x, phases, strict=True)]
@@ -127,9 +142,11 @@ class Case:
 
     def _physics(self):
         """(exact, flux of (u, ∇u), reaction of (u, ∇u)), of Matrices [component], [component, dim]."""
-        rng, x, dim = self.rng, self.s.x, self.dim
+        rng, x, dim = self.rng, self.x, self.dim
         count = 2 if self.kind == "pair" else dim if self.kind == "vector" else 1
         law = some(rng, linear=4, varying=2, step=1, quadratic=2, slope=1, elastic=2 if self.kind == "vector" else 0)
+        if law == "step" and (self.mixed or self.period is not None):  # cells there do not end where it steps
+            law = "varying"
         self.law = law
         self.said.append(law)
         exact = sp.Matrix([self._solution() for _ in range(count)])
@@ -192,7 +209,7 @@ class Case:
             rates = [s.rate(name) for name in self.fields]
             f0 += (rates[0] if self.kind == "vector" else sp.Matrix(rates)) - exact.diff(s.t)
         f1, normal_flux = flux(u, g), strong * s.n
-        sides = SIDES[: 2 * self.dim]
+        sides = [SIDES[side] for side in self.sides]
         kinds = ["Dirichlet", *rng.choice(["Dirichlet", "Dirichlet", "Neumann", "Robin"], len(sides) - 1)]
         self.said.append("".join(kind[0] for kind in kinds))
         texts, boundary = ({}, {}, {}), []
@@ -233,7 +250,7 @@ class Case:
             given, taken = (f"({sp.ccode(sp.sympify(part))})" for part in parts)
             lines.append(f"obj[{2 * c}] = {given} + {taken}; obj[{2 * c + 1}] = fabs({given}) + fabs({taken});")
         inside = np.atleast_1d(problem.integral(" ".join(lines), u))
-        sizes = inside[1::2] + sum(abs(problem.flux(side, u)) for side in SIDES[: 2 * self.dim])
+        sizes = inside[1::2] + sum(abs(problem.flux(side, u)) for side in (SIDES[k] for k in self.sides))
         return float(np.abs((problem.flux("boundary", u) - inside[::2]) / (sizes + 1e-300)).max())
 
     def solved(self) -> dict:
@@ -343,6 +360,7 @@ if __name__ == "__main__":
     from petsc4py import PETSc
 
     sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+    from mixed_meshes import plane, solid
     from sample_meshes import bent
 
     import petsc_hdg as fe

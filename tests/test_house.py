@@ -27,8 +27,8 @@ LEVELS = {
     "reference": 1,
     "physics": 1,
     "codegen": 1,
-    "mesh": 2,
-    "device": 2,
+    "device": 1.5,
+    "mesh": 2,  # which the devices of the ranks are dealt
     "discretizations": 3,
     "operators": 4,
     "krylov": 4.5,

@@ -133,3 +133,11 @@ def choose(choice: str, local_rank: int):
             f"{listing(devices)}"
         )
     return found[local_rank % len(found)]
+
+
+def is_gpu_chosen(choice: str) -> bool:
+    """True if `choice` names a GPU that is there."""
+    try:
+        return is_gpu(choose(choice, 0))
+    except DeviceError:
+        return False

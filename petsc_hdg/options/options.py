@@ -84,6 +84,9 @@ class Options:
     quadrature_degree: int = option(
         -1, "degree of exactness of the quadrature (-1: twice the polynomial degree)", minimum=-1, maximum=30
     )
+    mesh_ranks: int = option(
+        0, "number of ranks that get cells (0: chosen from the cells and the devices)", minimum=0, maximum=2**31 - 1
+    )
     deterministic: bool = option(True, "reproducible partition by METIS (kernels are always bitwise reproducible)")
     kernel: str = option(
         "auto",
@@ -239,8 +242,10 @@ class Options:
 
 
 def _check_names(cls, given) -> None:
-    known = [f.name for f in fields(cls) if f.name != "prefix"]
+    known = [f.name for f in fields(cls) if f.name not in ("prefix", "mesh_ranks")]
     for name in given:
+        if name == "mesh_ranks":
+            raise OptionError("mesh_ranks= comes too late, cells have their ranks; give -fe_mesh_ranks before the mesh")
         if name not in known:
             close = difflib.get_close_matches(name, known, n=1)
             hint = f"did you mean {close[0]}?" if close else f"known are {', '.join(known)}"

@@ -4,7 +4,7 @@ operations of ViennaCL vectors that lose values.
 A ViennaCL vector has values on the host, on the device, or both. PETSc 3.26 does not note that VecAXPBYPCZ with a zero
 among its coefficients, and so VecMAXPY, changes those on the device: who reads the vector on the host, or copies it,
 then has the values before. Over ranks, memory of the host that nobody has written counts as the values of a new
-duplicate. ARKIMEX and DIRK, whose slopes are found so, make other steps.
+duplicate. ARKIMEX and DIRK, whose slopes are found so, make other steps. VecWAXPY fails where a rank has no values.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _BY_VIEWER = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)  #
 _BOUNDARY = ctypes.CFUNCTYPE(  # (DM, insert essential values, local Vec, time, three Vecs of finite volumes)
     ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_double, *3 * [ctypes.c_void_p]
 )
-_DUPLICATE, _MAXPY, _AXPBYPCZ = 0, 14, 17  # places among a vector's operations
+_DUPLICATE, _MAXPY, _WAXPY, _AXPBYPCZ = 0, 14, 16, 17  # places among a vector's operations
 _NUMBER = ctypes.c_double if PETSc.RealType().itemsize == 8 else ctypes.c_float
 _INTEGER = ctypes.c_int64 if PETSc.IntType().itemsize == 8 else ctypes.c_int32
 _VEC, _CODE = ctypes.c_void_p, ctypes.c_int
@@ -85,7 +85,10 @@ def called(action) -> int:
 
 def mend_viennacl(vector: PETSc.Vec, duplicate) -> None:
     """Have PETSc use operations of ours for a vector, and `duplicate(vector)`, a new vector, where it duplicates it."""
-    for place, entry in ((_DUPLICATE, _duplicate(duplicate)), (_MAXPY, _maxpy), (_AXPBYPCZ, _axpbypcz)):
+    mended = {_DUPLICATE: _duplicate(duplicate), _MAXPY: _maxpy, _AXPBYPCZ: _axpbypcz}
+    if vector.getLocalSize() == 0:
+        mended[_WAXPY] = _waxpy_of_none
+    for place, entry in mended.items():
         call("VecSetOperation", _VEC(vector.handle), ctypes.c_int(place), entry)
 
 
@@ -118,6 +121,12 @@ def _maxpy(y: int, count: int, factors, vectors) -> int:
     for k in range(count):
         if code := _code("VecAXPY", _VEC(y), _NUMBER(factors[k]), _VEC(vectors[k])):
             return code
+    return 0
+
+
+@ctypes.CFUNCTYPE(_CODE, _VEC, _NUMBER, _VEC, _VEC)
+def _waxpy_of_none(w: int, a: float, x: int, y: int) -> int:
+    """w = a x + y without values"""
     return 0
 
 

@@ -225,6 +225,7 @@ CALLS = {
             "degree": ((NOTHING, WORD, NAN, EMPTY, DEEP, 1.5, True), "-fe_degree .*: give a whole number"),
             "backend": ((NOTHING, 3, WORD), "-fe_backend"),
             "deterministic": ((NOTHING, WORD, NAN), "-fe_deterministic .*: give true or false"),
+            "mesh_ranks": ((1, WORD), "mesh_ranks= comes too late"),
             "sipg_penalty_scale": ((NOTHING, WORD, 1j, NAN), "-sipg_penalty_scale .*: give a number"),
         },
     ),

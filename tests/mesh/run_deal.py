@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from unittest import mock
 
 import numpy as np
 from mpi4py import MPI
@@ -9,7 +10,10 @@ from petsc4py import PETSc
 from shuffled_boxes import MESHES, shuffled_box
 
 import petsc_hdg as fe
+from petsc_hdg.mesh.partition import distribute
 from petsc_hdg.mesh.whole_mesh import centroids
+from petsc_hdg.physics import library
+from petsc_hdg.problem.results.results import balance_lines
 from petsc_hdg.run import guarded
 
 COMM = MPI.COMM_WORLD
@@ -82,6 +86,28 @@ def even() -> None:
     assert max(sizes) == 1 and sum(sizes) == 2, sizes
 
 
+def few() -> None:
+    """Ranks that get cells: as many as are asked for, or as many GPUs as the mesh keeps busy."""
+
+    def with_cells(*names: str) -> list:
+        return [sum(COMM.allgather(MAKERS[name]().num_cells > 0)) for name in names or ("box", "Gmsh", "costs")]
+
+    poisson = library.poisson(boundary=[fe.Dirichlet("boundary", 0.0)])
+    of_all = fe.Problem(MAKERS["box"](), poisson).solve().norm()
+    DATABASE["fe_mesh_ranks"] = "1"
+    assert with_cells("box", "Gmsh", "costs", "polytopes", "refined") == [1] * 5
+    problem = fe.Problem(MAKERS["box"](), poisson)
+    assert any(f"cells on 1 of {COMM.size} ranks" in line for line in balance_lines(problem)) == (COMM.size > 1)
+    assert abs(problem.solve().norm() - of_all) < 1e-9
+    DATABASE.delValue("fe_mesh_ranks")
+    assert with_cells() == [COMM.size] * 3
+    with mock.patch.object(distribute, "is_gpu_chosen", lambda choice: True):
+        assert with_cells() == [1] * 3
+        assert with_cells("refined before and after", "refined") == [COMM.size] * 2, "cells that are still to come"
+        with mock.patch.object(distribute, "SIMPLICES_OF_A_GPU", 100):
+            assert with_cells("box") == [min(2, COMM.size)]
+
+
 def whole() -> None:
     """Meshes that are sent to the ranks pass PETSc's checks, and have the points and names of one rank's.
 
@@ -116,6 +142,7 @@ def main() -> None:
         assert len(same) <= 3, f"these are not dealt out by METIS: {same}"
     assert not DATABASE.hasName("dm_distribute") and not DATABASE.hasName("dm_refine_pre")
     even()
+    few()
     whole()
     PETSc.Sys.Print(json.dumps(found))
 

@@ -5,6 +5,7 @@ chosen ranks, or dealt by METIS, the same each time, or at random, for tests.
 from __future__ import annotations
 
 import copy
+import math
 from contextlib import contextmanager
 
 import numpy as np
@@ -12,12 +13,14 @@ from mpi4py import MPI
 from mpi4py.util import pkl5
 from petsc4py import PETSc
 
+from ...device.platforms import is_gpu_chosen
 from ...errors import MeshError, collectively
 from ...options import Options, given_truth
 from ...petsc.c_library import has_only_cell_coordinates, reason, shared_points
 from ..cell_list import MOST_CELLS
 from ..labels import Labels
 from ..plex_points import PlexPoints
+from ..shapes import Shape
 from .metis import balanced_parts
 
 DISTRIBUTION = "dm_distribute"  # options of PETSc that begin so
@@ -34,6 +37,7 @@ BEFORE = (
 )
 AFTER = ("dm_refine", "dm_refine_hierarchy", "dm_coarsen", "dm_coarsen_hierarchy")
 CHOICE = "petscpartitioner_type"
+SIMPLICES_OF_A_GPU = 400_000  # that its cells can be cut into; with fewer each, fewer GPUs are faster
 
 
 def prepare(made, comm, prefix: str, overlap: int, partition_seed: int | None):
@@ -53,7 +57,7 @@ def prepare(made, comm, prefix: str, overlap: int, partition_seed: int | None):
     dm, changed = made, {}
     if isinstance(made, PlexPoints):
         at_once = by_us and not _is_changed_before(prefix) and not _asks_to_distribute(prefix)
-        dm = deal_points(made, comm, partition_seed) if at_once else None
+        dm = deal_points(made, comm, prefix, partition_seed) if at_once else None
         if dm is None:
             dm = made.plex(comm)
         else:
@@ -95,7 +99,7 @@ def _set_up_dealt(dm, comm, prefix: str, seed: int | None):
     if early:
         with _options_but(database, AFTER, **{DISTRIBUTION: "0"}):
             dm.setFromOptions()
-    found = deal(dm, comm, seed, scatter=not _asks_to_distribute(prefix))
+    found = deal(dm, comm, prefix, seed, scatter=not _asks_to_distribute(prefix))
     with _options_but(database, BEFORE if early else (), **({} if found is dm else {DISTRIBUTION: "0"})):
         found.setOptionsPrefix(prefix)
         found.setFromOptions()
@@ -245,17 +249,17 @@ def by_metis(prefix: str) -> bool:
     return given_truth(prefix, "fe_deterministic", Options.deterministic)
 
 
-def deal_points(points: PlexPoints, comm, seed: int | None):
+def deal_points(points: PlexPoints, comm, prefix: str, seed: int | None):
     """A DM of points that lie on rank 0, whose cells go to the ranks by METIS or with a seed at random; None of points
     that are left to PETSc, where a facet has three cells. Collective. Raises MeshError on all ranks."""
     with collectively(comm):
         is_manifold = points.is_manifold
     if not comm.bcast(is_manifold):
         return None
-    return scattered(points if comm.rank == 0 else None, _target(points, points.num_cells, comm, seed), comm)
+    return scattered(points if comm.rank == 0 else None, _target(points, points.num_cells, comm, prefix, seed), comm)
 
 
-def deal(dm, comm, seed: int | None, scatter: bool):
+def deal(dm, comm, prefix: str, seed: int | None, scatter: bool):
     """A DM whose cells are to be sent to ranks, by METIS or with a seed at random, or are there if `scatter` allows.
     Collective. Raises MeshError on all ranks.
 
@@ -274,7 +278,7 @@ def deal(dm, comm, seed: int | None, scatter: bool):
     is_whole, is_straight, elsewhere, is_periodic = comm.allreduce(np.array(facts, np.int64))
     if seed is None and (elsewhere or not is_whole):
         return dm
-    target = _target(points, end - start, comm, seed)
+    target = _target(points, end - start, comm, prefix, seed)
     if scatter and is_straight and not (elsewhere or is_periodic):
         return scattered(points, target, comm)
     sizes = np.bincount(target, minlength=comm.size).astype(PETSc.IntType)
@@ -284,12 +288,32 @@ def deal(dm, comm, seed: int | None, scatter: bool):
     return dm
 
 
-def _target(points: PlexPoints | None, count: int, comm, seed: int | None) -> np.ndarray:
+def ranks_with_cells(of: Shape, count: int, comm, prefix: str, is_final: bool = True) -> int:
+    """The number of ranks that get `count` cells of a shape, the first ones: what the user gives, or so many GPUs as
+    solve soonest. Cells that are refined later (not `is_final`) go to all. Raises OptionError."""
+    options = Options.from_petsc(prefix)
+    if options.mesh_ranks:
+        return min(options.mesh_ranks, comm.size)
+    enough = math.ceil(count * (1 if of.is_simplex else math.factorial(of.dim)) / SIMPLICES_OF_A_GPU)
+    return enough if is_final and enough < comm.size and is_gpu_chosen(options.device) else comm.size
+
+
+def ranks_of_whole(mesh, whole) -> int:
+    """The number of ranks that get cells of the whole mesh, on rank 0. Raises OptionError."""
+    prefix = mesh.dm.getOptionsPrefix() or ""
+    return ranks_with_cells(mesh.parts[0].shape, whole.graph.num_vertices, mesh.comm, prefix)
+
+
+def _target(points: PlexPoints | None, count: int, comm, prefix: str, seed: int | None) -> np.ndarray:
     """The rank of each of the `count` cells here [cell]. Collective."""
     if seed is not None:
         return np.random.default_rng([seed, comm.rank]).integers(0, comm.size, count)
     with collectively(comm):
-        return balanced_parts(points.dual_graph(), comm.size) if comm.rank == 0 else np.zeros(0, np.int64)
+        if comm.rank > 0:
+            return np.zeros(0, np.int64)
+        is_final = not any(PETSc.Options(prefix).hasName(name) for name in AFTER)
+        ranks = ranks_with_cells(points.shape, points.num_cells, comm, prefix, is_final)
+        return balanced_parts(points.dual_graph(), ranks)
 
 
 def forget(dm) -> None:

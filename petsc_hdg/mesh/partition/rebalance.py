@@ -12,7 +12,7 @@ from ...petsc.c_library import reason, set_section
 from ...stages import stage
 from ..mesh_checks import cell_costs, require_mesh
 from ..whole_mesh import WholeMesh
-from .distribute import by_metis, clone_of, overlap_of, partitioned, redistributed
+from .distribute import by_metis, clone_of, overlap_of, partitioned, ranks_of_whole, redistributed
 from .metis import balanced_parts, whole_weights
 
 
@@ -50,9 +50,9 @@ def rebalance(mesh, cost):
 
 
 def balance(comm, costs: np.ndarray) -> float:
-    """Largest cost of a rank over the mean, from the costs of its own cells. Collective."""
+    """Largest cost of a rank over the mean of those with cells, from the costs of its own cells. Collective."""
     loads = np.array(comm.allgather(float(costs.sum())))
-    return float(loads.max() / loads.mean()) if loads.any() else 1.0
+    return float(loads.max() / loads[loads > 0].mean()) if loads.any() else 1.0
 
 
 def _by_metis(mesh, costs: np.ndarray):
@@ -60,7 +60,7 @@ def _by_metis(mesh, costs: np.ndarray):
     whole, target = WholeMesh(mesh, costs), None
     with collectively(mesh.comm):
         if whole.graph is not None:
-            target = balanced_parts(whole.graph, mesh.comm.size)
+            target = balanced_parts(whole.graph, ranks_of_whole(mesh, whole))
     return redistributed(mesh, whole.deal(target), np.zeros(mesh.num_cells, np.int64))[0]
 
 

@@ -14,7 +14,7 @@ from ...value_checks import array, plural, shown
 from ..graph import Graph
 from ..labels import stratum_points
 from ..mesh_checks import cell_costs, evaluated, numbers, require_mesh
-from ..partition.distribute import redistributed
+from ..partition.distribute import ranks_of_whole, redistributed
 from ..partition.metis import FEW, connected_parts, metis, shared_out
 from ..polytopes import Polytopes
 from ..whole_mesh import WholeMesh, centroids
@@ -54,7 +54,7 @@ def agglomerate(mesh, count=None, groups=None, label=None, degrees=None, cost=No
     planned = None
     with collectively(mesh.comm):
         if whole.graph is not None:
-            planned = _Plan(whole, count, given, degrees, mesh.comm.size)
+            planned = _Plan(whole, count, given, degrees, ranks_of_whole(mesh, whole))
     plan = planned or _Nothing
     target, number = whole.deal(plan.target), whole.deal(plan.part)
     of_all, balance = mesh.comm.bcast((plan.degrees, plan.balance))

@@ -183,12 +183,13 @@ def describe(problem) -> str:
 
 
 def balance_numbers(problem) -> dict:
-    """Largest cost over the mean; fewest and most cells and unknowns of a rank; part of cells that touch other ranks.
-    Collective."""
+    """Number of ranks with cells; of these, largest cost over the mean, fewest and most cells and unknowns; part
+    of cells that touch other ranks. Collective."""
     comm, mesh = problem.comm, problem.mesh
     found = comm.allgather((mesh.num_cells, problem.discretization.dofmap.num_owned, mesh.num_inner))
-    cells, unknowns, inner = zip(*found, strict=True)
+    cells, unknowns, inner = zip(*([rank for rank in found if rank[0]] or found), strict=True)
     return {
+        "ranks": len(cells),
         "cost": balance(comm, problem.cell_costs),
         "cells": [min(cells), max(cells)],
         "unknowns": [min(unknowns), max(unknowns)],
@@ -213,8 +214,12 @@ def balance_lines(problem) -> list[str]:
         f"  partition: {few} to {most} cells and {fewest} to {largest} unknowns per rank, largest cost over mean "
         f"{found['cost']:.3f}{advice}; {100 * found['outer_cells']:.0f} % of the cells touch other ranks"
     ]
-    if problem.device.is_gpu and largest <= FEW_OF_A_GPU:
-        lines.append(f"  fewer GPUs would solve faster: each has less than {FEW_OF_A_GPU / 1e6:g} million unknowns")
+    ranks, size = found["ranks"], problem.comm.size
+    if ranks < size:
+        lines.append(f"  cells on {ranks} of {size} ranks; -fe_mesh_ranks {size} gives cells to all")
+    if problem.device.is_gpu and ranks > 1 and largest <= FEW_OF_A_GPU:
+        few = f"each has less than {FEW_OF_A_GPU / 1e6:g} million unknowns"
+        lines.append(f"  fewer GPUs would solve faster: {few} (-fe_mesh_ranks {ranks - 1})")
     return lines
 
 
