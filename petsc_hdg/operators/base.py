@@ -60,7 +60,7 @@ class DeviceOperator:
         self._cell_nodes = self._numbers("_cell_nodes", disc.cell_nodes, "geometry")
         self.aux_rows = np.zeros((disc.auxiliary.num_rows, disc.stride))
         if any(field.name == METRIC for field in disc.physics.auxiliary):
-            disc.auxiliary.place(self.aux_rows, METRIC, cell_metrics(disc.mesh).reshape(disc.mesh.num_cells, 1, -1))
+            disc.auxiliary.place(self.aux_rows, METRIC, cell_metrics(disc.mesh).reshape(-1, 1, disc.dim**2))
         self._aux = self.arrays.to_device(self.aux_rows if self.aux_rows.size else np.zeros(1), "auxiliary")
 
     def _make_halo(self) -> Halo:

@@ -65,6 +65,17 @@ def stretched(comm) -> fe.Problem:
     return fe.Problem(mesh, helmholtz(0.0), degree=1, backend="sipg_gpu")
 
 
+def modes(comm) -> fe.Problem:
+    """Three components with convection: aggregates of fewer nodes than they have modes."""
+    physics = fe.Physics(
+        {"u": 3},
+        f0="for (c = 0; c < 3; ++c) f0[c] = u[c]*u[c]*u[c] + 0.5*u[(c + 1) % 3] - 1;",
+        f1="for (c = 0; c < 3; ++c) for (d = 0; d < dim; ++d) f1[c*dim + d] = u_x[c*dim + d] - u[c];",
+        boundary=[fe.Dirichlet("left", 0.0)],
+    )
+    return fe.Problem(fe.Mesh.box((4, 4, 4), comm=comm), physics, degree=2, cg_condense=True)
+
+
 CASES = {
     "enclosed": lambda comm: fe.Problem(box(8, comm), stokes(True), degree=2),
     "open": lambda comm: fe.Problem(box(8, comm), stokes(False), degree=2),
@@ -92,6 +103,7 @@ def run() -> None:
     found["large stiff"] = numbers(CASES["stiff"](PETSc.COMM_WORLD))
     problem = stretched(PETSc.COMM_WORLD)
     found["stretched"] = numbers(problem) | {"factors": bool(problem.factors)}
+    found["modes"] = numbers(modes(PETSc.COMM_WORLD))
     PETSc.Sys.Print(json.dumps(found))
 
 

@@ -25,6 +25,9 @@ def main() -> None:
     for degree in (1, 2):
         problem = fe.Problem(fe.Mesh.box((8, 8)), source(), degree=degree, cg_stabilization="supg")
         found[degree] = problem.at(problem.solve(), POINTS)["u"].ravel().tolist()
+    PETSc.Options()["fe_mesh_ranks"] = "1"
+    alone = fe.Problem(fe.Mesh.box((8, 8)), source(), degree=2, cg_stabilization="supg")
+    np.testing.assert_allclose(alone.at(alone.solve(), POINTS)["u"].ravel(), found[2], rtol=1e-6)
     PETSc.Sys.Print(json.dumps(found))
 
 

@@ -12,6 +12,7 @@ import petsc_hdg as fe
 from petsc_hdg.physics import Symbols, library
 from petsc_hdg.physics.library import gas
 from petsc_hdg.problem import assembled_fallback
+from petsc_hdg.problem.linear import direct_solvers
 
 GAMMA, MACH, REYNOLDS, PRANDTL = sympy.Rational(7, 5), 0.5, 50.0, 0.72
 X = Symbols(2, {"u": 4}).x
@@ -238,13 +239,17 @@ def vortex(one_flux: str = "roe") -> fe.Physics:
 
 
 def test_solvers(monkeypatch):
-    """Facet blocks without a matrix in time, while they take few iterations; incomplete LU otherwise."""
+    """Facet blocks without a matrix in time, while they take few iterations; incomplete LU otherwise, or LU by MUMPS of
+    steady flow in the plane."""
     sides = [gas.slip_wall("bottom"), gas.far_field("boundary", STREAM)]
-    steady = problem(library.euler(2, boundary=sides), 6, 1)
     guess = [1.05, 0.5, 0.0, 2.6]
-    steady.solve(steady.interpolate(guess))
-    ksp = steady.snes.getKSP()
-    assert steady.pmat == "aij" and ksp.getPC().getType() == "bjacobi" and ksp.getType() == "fgmres"
+    for has_mumps in {False, PETSc.Sys.hasExternalPackage("mumps")}:
+        monkeypatch.setattr(direct_solvers, "_has_mumps", lambda has_mumps=has_mumps: has_mumps)
+        steady = problem(library.euler(2, boundary=sides), 6, 1)
+        steady.solve(steady.interpolate(guess))
+        ksp = steady.snes.getKSP()
+        assert steady.pmat == "aij" and ksp.getType() == "fgmres"
+        assert ksp.getPC().getType() == ("lu" if has_mumps else "bjacobi") and bool(steady.direct) == has_mumps
     moving, found = library.euler(2, gas.RATE, boundary=sides), []
     for most in (150, 12, 2):  # none is slow, steps after the first, the first
         monkeypatch.setattr(assembled_fallback, "MOST_WITH_BLOCKS", most)

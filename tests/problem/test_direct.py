@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from petsc4py import PETSc
 from petsc_options import petsc_options
-from run_direct import CASES, box, helmholtz, numbers, stokes, stretched, wind
+from run_direct import CASES, box, helmholtz, modes, numbers, stokes, stretched, wind
 
 import petsc_hdg as fe
 from petsc_hdg.discretizations.sipg.scheme import InteriorPenalty
@@ -56,6 +56,8 @@ def test_ranks_agree(mpirun):
     alone, flat = numbers(stretched(PETSc.COMM_SELF)), found["stretched"]
     assert flat["factors"] and not flat["direct"] and flat["its"] <= 30
     assert flat["left"] < 1e-8 and flat["energy"] == pytest.approx(alone["energy"], rel=1e-7)
+    assert found["modes"]["left"] < 1e-7
+    assert found["modes"]["energy"] == pytest.approx(numbers(modes(PETSc.COMM_SELF))["energy"], rel=1e-6)
 
 
 @pytest.mark.full

@@ -159,8 +159,13 @@ def reason_of_text(problem) -> str:
     upwinds = problem.options.cg_stabilization == "supg"  # which iterations suit
     if peclet and is_open(problem, MOST if upwinds else most_of_failures(problem)):
         return f"the cell Péclet number is {peclet:.2g}"
-    is_steady = physics.is_linear and not physics.uses_time_derivative
-    return _reason_of_slowness(problem, ratio) if is_steady and is_open(problem, most_of_slow(problem)) else ""
+    if physics.uses_time_derivative:
+        return ""
+    is_flow = problem.derivative == "flow" and dim == 2 and _has_mumps()
+    if is_flow and is_open(problem, most_of_failures(problem)):
+        return "incomplete factors of a conservation law take longer in the plane"
+    is_slow = physics.is_linear and is_open(problem, most_of_slow(problem))
+    return _reason_of_slowness(problem, ratio) if is_slow else ""
 
 
 def _constraints(problem) -> Sequence[str]:

@@ -26,13 +26,7 @@ from . import (
 
 # Incomplete LU of traces of conservation laws, whose levels would hide residuals.
 FLOW, FLOW_RESTART = {"sub_pc_factor_mat_ordering_type": "rcm"}, 100
-# Smoothers that see a facet's unknowns together; nonsymmetric systems are smoothed along the flow by incomplete LU.
-SYMMETRIC = {"mg_levels_pc_type": "pbjacobi"}
-NONSYMMETRIC = {
-    "mg_levels_ksp_type": "richardson",
-    "mg_levels_pc_type": "bjacobi",
-    "mg_levels_sub_pc_type": "ilu",
-}
+SYMMETRIC = {"mg_levels_pc_type": "pbjacobi"}  # which sees a facet's unknowns together
 MOST_ITERATIONS = 10_000  # of a KSP to which nobody gave another number
 
 
@@ -151,7 +145,8 @@ def _smoothing(problem, snes: PETSc.SNES):
         return levels.setting_up(problem, symmetric)
     if problem.is_condensed:  # indefinite ones are smoothed as they were before CG found that out
         symmetric = symmetric or (problem.physics.is_linear and problem.derivative == "symmetric")
-        return defaults_in_database(problem.prefix, SYMMETRIC if symmetric else NONSYMMETRIC, unless="pc_type")
+        wanted = SYMMETRIC if symmetric else two_level.NONSYMMETRIC
+        return defaults_in_database(problem.prefix, wanted, unless="pc_type")
     return nullcontext()
 
 
