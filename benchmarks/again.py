@@ -14,10 +14,11 @@ import time
 import numpy as np
 import petsc4py
 
-petsc4py.init(sys.argv)
-from petsc4py import PETSc  # noqa: E402
+import petsc_hdg as fe
 
-import petsc_hdg as fe  # noqa: E402
+petsc4py.init(sys.argv)
+
+from petsc4py import PETSc  # noqa: E402
 
 CASES = (("cg_gpu", "auto"), ("cg_gpu", "aij"), ("hdg_gpu", "auto"), ("sipg_gpu", "auto"), ("sipg_gpu", "aij"))
 CASES += (("poly_gpu", "auto"), ("hdg_gpu", "aij"))

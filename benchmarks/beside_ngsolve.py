@@ -34,9 +34,10 @@ def ours(case: str) -> tuple:
     """Unknowns, and the integral that both programs print."""
     import petsc4py
 
-    petsc4py.init([sys.argv[0], "-fe_progress", "off", "-ts_type", "beuler"])
     import petsc_hdg as fe
     from petsc_hdg.physics import library
+
+    petsc4py.init([sys.argv[0], "-fe_progress", "off", "-ts_type", "beuler"])
 
     zero, faces, degree, integrand = fe.Dirichlet("boundary", 0.0), (100, 100), 3, "u"
     if case == "space":

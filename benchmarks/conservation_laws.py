@@ -10,17 +10,17 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import petsc4py
+import sympy
+
+import petsc_hdg as fe
+from petsc_hdg.physics import Symbols, library
+from petsc_hdg.physics.library import gas
 
 petsc4py.init(sys.argv)
 
-import numpy as np  # noqa: E402
-import sympy  # noqa: E402
 from petsc4py import PETSc  # noqa: E402
-
-import petsc_hdg as fe  # noqa: E402
-from petsc_hdg.physics import Symbols, library  # noqa: E402
-from petsc_hdg.physics.library import gas  # noqa: E402
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples"))
 import sod_hdg  # noqa: E402

@@ -13,10 +13,12 @@ import sys
 import numpy as np
 import petsc4py
 
+import petsc_hdg as fe
+
 petsc4py.init(sys.argv)
+
 from petsc4py import PETSc  # noqa: E402
 
-import petsc_hdg as fe  # noqa: E402
 from petsc_hdg.options import defaults_in_database  # noqa: E402
 from petsc_hdg.problem import solution_checks  # noqa: E402
 

@@ -14,12 +14,14 @@ import time
 
 import petsc4py
 
+import petsc_hdg as fe
+from petsc_hdg.physics import library
+
 petsc4py.init(sys.argv)
+
 from petsc4py import PETSc  # noqa: E402
 
-import petsc_hdg as fe  # noqa: E402
 from petsc_hdg.options import defaults_in_database  # noqa: E402
-from petsc_hdg.physics import library  # noqa: E402
 
 LU = {"ksp_type": "fgmres", "pc_type": "lu", "pc_factor_shift_type": "inblocks"}
 MUMPS = LU | {"pc_factor_mat_solver_type": "mumps", "mat_mumps_icntl_24": "1"}

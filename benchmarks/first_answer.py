@@ -96,8 +96,9 @@ def nonlinear() -> None:
     """Solve the second case."""
     import petsc4py
 
-    petsc4py.init(sys.argv)
     import petsc_hdg as fe
+
+    petsc4py.init(sys.argv)
 
     f1 = "for (d = 0; d < dim; ++d) f1[d] = (1 + u[0]*u[0])*u_x[d];"
     data = fe.Dirichlet("boundary", "g[0] = sin(x[0]) + x[1]*x[1];")

@@ -16,10 +16,11 @@ import warnings
 import numpy as np
 import petsc4py
 
-petsc4py.init(sys.argv)
-from petsc4py import PETSc  # noqa: E402
+import petsc_hdg as fe
 
-import petsc_hdg as fe  # noqa: E402
+petsc4py.init(sys.argv)
+
+from petsc4py import PETSc  # noqa: E402
 
 LAPLACE = "for (d = 0; d < dim; ++d) f1[d] = {}*u_x[d];"
 WAVE = "sin(PETSC_PI*x[0])*sin(PETSC_PI*x[1])"

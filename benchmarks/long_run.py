@@ -10,14 +10,14 @@ a checkpoint, -memory FILE a JSON list [step, resident bytes, bytes on the devic
 import json
 import sys
 
+import numpy as np
 import petsc4py
+
+import petsc_hdg as fe
 
 petsc4py.init(sys.argv)
 
-import numpy as np
 from petsc4py import PETSc
-
-import petsc_hdg as fe
 
 PHYSICS = fe.Physics(
     {"u": 1},

@@ -16,11 +16,12 @@ import time
 import numpy as np
 import petsc4py
 
-petsc4py.init(sys.argv)
-from petsc4py import PETSc  # noqa: E402
+import petsc_hdg as fe
+from petsc_hdg.physics import library
 
-import petsc_hdg as fe  # noqa: E402
-from petsc_hdg.physics import library  # noqa: E402
+petsc4py.init(sys.argv)
+
+from petsc4py import PETSc  # noqa: E402
 
 OPTIONS = PETSc.Options()
 DIFFUSION = "for (d = 0; d < dim; ++d) f1[d] = {}*u_x[d];"

@@ -9,12 +9,12 @@ import sys
 
 import numpy as np
 import petsc4py
+import sympy as sp
+
+import petsc_hdg as fe
+from petsc_hdg.physics import Symbols, manufactured
 
 petsc4py.init(sys.argv)
-import sympy as sp  # noqa: E402
-
-import petsc_hdg as fe  # noqa: E402
-from petsc_hdg.physics import Symbols, manufactured  # noqa: E402
 
 SIDES = {2: (8, 16, 32), 3: (4, 8)}  # cells along a side by dimension
 

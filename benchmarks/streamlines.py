@@ -12,10 +12,11 @@ import warnings
 import numpy as np
 import petsc4py
 
-petsc4py.init(sys.argv)
-from petsc4py import PETSc  # noqa: E402
+import petsc_hdg as fe
 
-import petsc_hdg as fe  # noqa: E402
+petsc4py.init(sys.argv)
+
+from petsc4py import PETSc  # noqa: E402
 
 CELLS = 8, 16, 32, 64
 SOLUTION = "sin(3*x[0] + 1)*cos(2*x[1])"

@@ -15,11 +15,12 @@ import time
 
 import petsc4py
 
+import petsc_hdg as fe
+
 petsc4py.init(sys.argv)
 
 from petsc4py import PETSc  # noqa: E402
 
-import petsc_hdg as fe  # noqa: E402
 from petsc_hdg.mesh.cell_list import box_cell  # noqa: E402
 from petsc_hdg.options import defaults_in_database  # noqa: E402
 

@@ -17,12 +17,12 @@ import sys
 
 import petsc4py
 
+import petsc_hdg as fe
+
 petsc4py.init(sys.argv)
 
 from mpi4py import MPI
 from petsc4py import PETSc
-
-import petsc_hdg as fe
 
 OUTFLOW = "f0[0] = (x[1]*n[0] - x[0]*n[1])*u[0];"  # f1·n = -f0
 PHYSICS = fe.Physics(

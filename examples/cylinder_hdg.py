@@ -16,16 +16,16 @@ Things to try: -reynolds 20, -mach 0.4, -flux roe, -fe_degree 3, -ts_monitor, -t
 
 import sys
 
-import petsc4py
-
-petsc4py.init(sys.argv)
-
 import numpy as np
-from petsc4py import PETSc
+import petsc4py
 
 import petsc_hdg as fe
 from petsc_hdg.physics import library
 from petsc_hdg.physics.library import gas
+
+petsc4py.init(sys.argv)
+
+from petsc4py import PETSc
 
 FAR = 20.0
 STEADY = {"ts_type": "pseudo", "ts_pseudo_increment": 1.5, "ts_max_steps": 60, "ksp_type": "preonly", "pc_type": "lu"}

@@ -16,16 +16,16 @@ Things to try: -fe_degree 5 -poly_space tensor, -poly_assembly 1, -fe_view, -fe_
 
 import sys
 
-import petsc4py
-
-petsc4py.init(sys.argv)
-
 import numpy as np
+import petsc4py
 import sympy
-from petsc4py import PETSc
 
 import petsc_hdg as fe
 from petsc_hdg.physics import Symbols
+
+petsc4py.init(sys.argv)
+
+from petsc4py import PETSc
 
 symbols = Symbols(3, {"u": 1})
 x, y, z = symbols.x

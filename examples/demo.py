@@ -15,14 +15,14 @@ import sys
 from pathlib import Path
 
 import petsc4py
-
-petsc4py.init(sys.argv)
-
 import sympy as sp
-from petsc4py import PETSc
 
 import petsc_hdg as fe
 from petsc_hdg.physics import Symbols, manufactured
+
+petsc4py.init(sys.argv)
+
+from petsc4py import PETSc
 
 MESH = Path(__file__).parent / "meshes" / "wrench.msh"
 OUTPUT = Path("output")

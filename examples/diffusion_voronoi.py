@@ -14,17 +14,17 @@ Things to try: -fe_degree 0 and 6, -poly_space tensor, -poly_penalty paper, -llo
 
 import sys
 
-import petsc4py
-
-petsc4py.init(sys.argv)
-
 import numpy as np
+import petsc4py
 import sympy
-from meshes.voronoi import voronoi
-from petsc4py import PETSc
 
 import petsc_hdg as fe
 from petsc_hdg.physics import Symbols
+
+petsc4py.init(sys.argv)
+
+from meshes.voronoi import voronoi
+from petsc4py import PETSc
 
 symbols = Symbols(2, {"u": 1})
 x, y = symbols.x

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import petsc4py
 
+import petsc_hdg as fe
+
 petsc4py.init(sys.argv)
 
 from petsc4py import PETSc
-
-import petsc_hdg as fe
 
 MESH = Path(__file__).parent / "meshes" / "wrench.msh"
 YOUNG, POISSON = {"steel": 2100.0, "grip": 300.0}, 0.3  # Young's modulus in 100 MPa

@@ -15,14 +15,14 @@ gamg with -ksp_converged_reason (hard work for it, unless -poisson 0.3).
 
 import sys
 
+import numpy as np
 import petsc4py
+
+import petsc_hdg as fe
 
 petsc4py.init(sys.argv)
 
-import numpy as np
 from petsc4py import PETSc
-
-import petsc_hdg as fe
 
 PHYSICS = fe.Physics(
     {"u": 2},

@@ -13,16 +13,16 @@ Things to try: -height 10 (a wider domain), -reynolds 1e5 -grade 8, -flux roe, -
 
 import sys
 
-import petsc4py
-
-petsc4py.init(sys.argv)
-
 import numpy as np
-from petsc4py import PETSc
+import petsc4py
 
 import petsc_hdg as fe
 from petsc_hdg.physics import library
 from petsc_hdg.physics.library import gas
+
+petsc4py.init(sys.argv)
+
+from petsc4py import PETSc
 
 STEADY = {"ts_type": "pseudo", "ts_pseudo_increment": 1.5, "ts_max_steps": 60, "ksp_type": "preonly", "pc_type": "lu"}
 

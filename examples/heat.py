@@ -10,14 +10,14 @@ Things to try: -fe_backend hdg_gpu, sipg_gpu or poly_gpu, -ts_type arkimex, -ts_
 
 import sys
 
+import numpy as np
 import petsc4py
+
+import petsc_hdg as fe
 
 petsc4py.init(sys.argv)
 
-import numpy as np
 from petsc4py import PETSc
-
-import petsc_hdg as fe
 
 PHYSICS = fe.Physics(
     {"u": 1},

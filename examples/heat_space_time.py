@@ -15,16 +15,16 @@ space allows), -local 3 -slabs 7, -poly_time_degree 0 (as backward Euler), -fe_b
 
 import sys
 
-import petsc4py
-
-petsc4py.init(sys.argv)
-
 import numpy as np
+import petsc4py
 import sympy
-from petsc4py import PETSc
 
 import petsc_hdg as fe
 from petsc_hdg.physics import Symbols, manufactured
+
+petsc4py.init(sys.argv)
+
+from petsc4py import PETSc
 
 S = Symbols(2, {"u": 1})
 X, T = S.x, S.t

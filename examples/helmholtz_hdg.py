@@ -18,14 +18,15 @@ import json
 import sys
 from pathlib import Path
 
+import numpy as np
 import petsc4py
+
+import petsc_hdg as fe
 
 petsc4py.init(sys.argv)
 
-import numpy as np
 from petsc4py import PETSc
 
-import petsc_hdg as fe
 from petsc_hdg.discretizations.dofmap import element_nodes
 
 PHYSICS = fe.Physics(

@@ -16,16 +16,16 @@ Things to try: -fe_view, -fe_degree 2 (then the errors are those of the sine in 
 
 import sys
 
-import petsc4py
-
-petsc4py.init(sys.argv)
-
 import numpy as np
+import petsc4py
 import sympy
-from petsc4py import PETSc
 
 import petsc_hdg as fe
 from petsc_hdg.physics import Symbols
+
+petsc4py.init(sys.argv)
+
+from petsc4py import PETSc
 
 symbols = Symbols(2, {"u": 1}, auxiliary={"K": 3, "east": 1}, constants=("jump",))
 x, y = symbols.x

@@ -15,11 +15,11 @@ import sys
 
 import petsc4py
 
+import petsc_hdg as fe
+
 petsc4py.init(sys.argv)
 
 from petsc4py import PETSc
-
-import petsc_hdg as fe
 
 WAVE = "PetscReal wave = sin(x[0] + 0.5); for (d = 1; d < dim; ++d) wave *= cos(x[d]);"
 PHYSICS = fe.Physics(

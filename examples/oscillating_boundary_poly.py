@@ -16,17 +16,17 @@ Things to try: -epsilon 1e-8 (nothing but convection), -fe_degree 5, -poly_space
 
 import sys
 
-import petsc4py
-
-petsc4py.init(sys.argv)
-
 import numpy as np
+import petsc4py
 import sympy
-from meshes.oscillating import oscillating
-from petsc4py import PETSc
 
 import petsc_hdg as fe
 from petsc_hdg.physics import Symbols
+
+petsc4py.init(sys.argv)
+
+from meshes.oscillating import oscillating
+from petsc4py import PETSc
 
 symbols = Symbols(2, {"u": 1}, constants=("epsilon",))
 x, y = symbols.x

@@ -9,14 +9,14 @@ instead: fe.Mesh.from_file("mine.msh"), .vtu, .xdmf, .med … with the names tha
 
 import sys
 
+import numpy as np
 import petsc4py
+
+import petsc_hdg as fe
 
 petsc4py.init(sys.argv)
 
-import numpy as np
 from petsc4py import PETSc
-
-import petsc_hdg as fe
 
 PHYSICS = fe.Physics(
     {"u": 1},

@@ -11,14 +11,14 @@ Things to try: -p 1.6 (its steps go down), -p 12, -dm_refine 1, -fe_degree 1, on
 
 import sys
 
+import numpy as np
 import petsc4py
+
+import petsc_hdg as fe
 
 petsc4py.init(sys.argv)
 
-import numpy as np
 from petsc4py import PETSc
-
-import petsc_hdg as fe
 
 PHYSICS = fe.Physics(
     {"u": 1},

@@ -14,11 +14,11 @@ import sys
 
 import petsc4py
 
+import petsc_hdg as fe
+
 petsc4py.init(sys.argv)
 
 from petsc4py import PETSc
-
-import petsc_hdg as fe
 
 F0_V = """
 static void f0_v(PetscInt dim, PetscInt Nf, PetscInt NfAux,

@@ -12,11 +12,11 @@ import sys
 
 import petsc4py
 
+import petsc_hdg as fe
+
 petsc4py.init(sys.argv)
 
 from petsc4py import PETSc
-
-import petsc_hdg as fe
 
 EXACT = "u[0] = 1; for (d = 0; d < dim; ++d) u[0] *= cos(PETSC_PI*x[d]);"
 

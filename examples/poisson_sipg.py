@@ -19,17 +19,18 @@ import json
 import sys
 from pathlib import Path
 
+import numpy as np
 import petsc4py
+import sympy
+
+import petsc_hdg as fe
+from petsc_hdg.physics import Symbols
 
 petsc4py.init(sys.argv)
 
-import numpy as np
-import sympy
 from petsc4py import PETSc
 
-import petsc_hdg as fe
 from petsc_hdg.discretizations.dofmap import element_nodes
-from petsc_hdg.physics import Symbols
 
 x, y = Symbols(2, {"u": 1}).x
 SOLUTIONS = {

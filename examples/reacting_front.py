@@ -14,14 +14,14 @@ it was stopped, -fe_restart front.h5.
 
 import sys
 
+import numpy as np
 import petsc4py
+
+import petsc_hdg as fe
 
 petsc4py.init(sys.argv)
 
-import numpy as np
 from petsc4py import PETSc
-
-import petsc_hdg as fe
 
 # The front's direction is n = (0.8, 0.6); it starts at n·x = 0.4.
 FRONT = """

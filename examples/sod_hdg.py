@@ -13,16 +13,16 @@ Things to try: -speed 0 (no viscosity: oscillations at the shock), -threshold -4
 
 import sys
 
-import petsc4py
-
-petsc4py.init(sys.argv)
-
 import numpy as np
-from petsc4py import PETSc
+import petsc4py
 
 import petsc_hdg as fe
 from petsc_hdg.physics import library
 from petsc_hdg.physics.library import gas
+
+petsc4py.init(sys.argv)
+
+from petsc4py import PETSc
 
 LEFT, RIGHT = np.array([1.0, 0.0, 0.0, 2.5]), np.array([0.125, 0.0, 0.0, 0.25])
 END = 0.2

@@ -12,16 +12,16 @@ Things to try: -reynolds 400, -faces 8 -fe_degree 3 -end 10 on a GPU, -flux roe,
 
 import sys
 
-import petsc4py
-
-petsc4py.init(sys.argv)
-
 import numpy as np
-from petsc4py import PETSc
+import petsc4py
 
 import petsc_hdg as fe
 from petsc_hdg.physics import library
 from petsc_hdg.physics.library import gas
+
+petsc4py.init(sys.argv)
+
+from petsc4py import PETSc
 
 SIDES = ("left", "right", "bottom", "top", "back", "front")
 # Kinetic energy and its dissipation, of each per volume.

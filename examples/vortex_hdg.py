@@ -15,13 +15,13 @@ import sys
 
 import petsc4py
 
-petsc4py.init(sys.argv)
-
-from petsc4py import PETSc
-
 import petsc_hdg as fe
 from petsc_hdg.physics import library
 from petsc_hdg.physics.library import gas
+
+petsc4py.init(sys.argv)
+
+from petsc4py import PETSc
 
 # Temperature and entropy of the free stream are 1; RADIUS and STRENGTH are those of the vortex.
 VORTEX = """

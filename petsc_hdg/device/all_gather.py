@@ -24,15 +24,17 @@ class AllGather:
     are all numbers of the others. Ranks of several nodes use MPI's own gather between pinned memory. Making one is
     collective on `comm` (mpi4py).
 
+    to_all: whether ranks without numbers of their own are to get those of others; else they may.
     counts [rank]   total: their sum   first: place of this rank's first number
     """
 
-    def __init__(self, comm, count: int, arrays: Arrays):
+    def __init__(self, comm, count: int, arrays: Arrays, to_all: bool = True):
         self.arrays, self.counts = arrays, comm.allgather(int(count))
         self.total, self.first = sum(self.counts), sum(self.counts[: comm.rank])
         self._node, self._rank, self._turn = Node.of(comm), comm.rank, 0
         fits = comm.size > 1 and 2 * self.total * arrays.real.itemsize + ROOM < MOST
-        self._halo = self._of_peers(comm) if fits and self._node.peers(arrays.device) else None
+        takes = to_all or count > 0
+        self._halo = self._of_peers(comm, takes) if fits and self._node.peers(arrays.device) else None
         if self._halo is not None:
             return
         self._copied: list = []  # events of the copies to the device: one that is dropped early would wait
@@ -43,9 +45,9 @@ class AllGather:
         else:
             self._windows = [self._views(turn) for turn in range(2)]
 
-    def _of_peers(self, comm) -> Halo:
+    def _of_peers(self, comm, takes: bool) -> Halo:
         ranks = np.repeat(np.arange(comm.size), self.counts)
-        others = np.flatnonzero(ranks != comm.rank)
+        others = np.flatnonzero(takes & (ranks != comm.rank))
         starts = np.concatenate([[0], np.cumsum(self.counts)])
         index = others - starts[ranks[others]]
         return Halo(comm, self.counts[comm.rank], ranks[others], index, self.arrays, ghost_place=others)

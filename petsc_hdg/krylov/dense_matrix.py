@@ -95,8 +95,8 @@ class Gathered:
     @cached_property
     def _whole(self) -> tuple:
         """An AllGather, and buffers of all numbers for what is given and found."""
-        gather = AllGather(self._vectors.comm, self._vectors.count, self._vectors.arrays)
-        return gather, *(self._vectors.arrays.empty(gather.total) for _ in range(2))
+        gather = AllGather(self._vectors.comm, self._vectors.count, self._vectors.arrays, to_all=False)
+        return gather, *(self._vectors.arrays.zeros(gather.total) for _ in range(2))
 
     def apply(self, x, y) -> None:
         """y = this rank's part of what the solver makes of the ranks' x"""

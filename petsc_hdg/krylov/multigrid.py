@@ -277,7 +277,7 @@ class WholeTransfers:
         self.interpolation = SellMatrix(rows, arrays)
         self._restriction = SellMatrix(parts, arrays)
         comm = mat.comm.tompi4py()
-        self.gather = AllGather(comm, len(touched), arrays)
+        self.gather = AllGather(comm, len(touched), arrays, to_all=False)
         places = gathered(comm, touched)
         ends = np.concatenate([[0], np.cumsum(np.bincount(places, minlength=total))])
         order = stable_order(places.astype(np.int32))

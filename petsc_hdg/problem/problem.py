@@ -17,7 +17,7 @@ from ..device.platforms import choose, identity, is_first, is_gpu
 from ..discretizations import scheme
 from ..discretizations.strong_conditions import require_facets
 from ..discretizations.transposition import DeviceLimits
-from ..errors import SolveError, collectively
+from ..errors import SolveError, collectively, warn_user
 from ..mesh import Mesh
 from ..mesh.mesh_checks import require_mesh
 from ..operators import Callbacks, create_operator
@@ -187,8 +187,14 @@ class Problem(Restartable, Evaluated, Described):
             return False
         with collectively(self.comm):
             device = choose(self.options.device, local.rank)
-        alone = local.allgather(identity(device)).count(identity(device)) == 1
-        return all(self.comm.allgather(alone and is_gpu(device) and is_first(device)))
+        alone = is_gpu(device) and local.allgather(identity(device)).count(identity(device)) == 1
+        alone, first = zip(*self.comm.allgather((alone, is_first(device))), strict=True)
+        if all(alone) and not all(first) and self.comm.rank == 0:
+            warn_user(
+                "PETSc's vectors live on the host, since drivers list the GPUs of some ranks behind others; import "
+                "petsc_hdg before petsc4py.init"
+            )
+        return all(alone) and all(first)
 
     def _create_operator(self) -> None:
         self.arrays = Arrays(self.device, self.options.precision)

@@ -1,13 +1,14 @@
 """Under mpiexec: whole solves whose exchanges and sums are launches alone, beside those that go through the host.
 
 Prints {scheme: [iterations by windows, by peers, largest difference of the solutions, exchanges, largest error of a
-product fused with an update]}.
+product fused with an update], "alone": [iterations, exchanges of cg_gpu with all cells on one rank]}.
 """
 
 import json
 
 import numpy as np
 from mpi4py import MPI
+from petsc4py import PETSc
 
 import petsc_hdg as fe
 from petsc_hdg.run import guarded
@@ -56,5 +57,8 @@ def main() -> None:
         assert exchanges.peers > 0 and exchanges.windows == exchanges.messages == 0
         iterations = one.linear_iterations, other.linear_iterations
         rows[scheme] = [*iterations, over / largest, exchanges.count, error_of_step(other)]
+    PETSc.Options()["fe_mesh_ranks"] = "1"
+    alone, _ = solved("cg_gpu", *SCHEMES["cg_gpu"], "peers")
+    rows["alone"] = [alone.linear_iterations, alone.device.exchanges.count]
     if COMM.rank == 0:
         print(json.dumps(rows))

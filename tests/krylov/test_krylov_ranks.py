@@ -46,6 +46,8 @@ def test_sums_over_ranks(results):
 def test_solves_without_the_host(mpirun, ranks):
     """Solutions by exchanges and sums that are launches are those by exchanges through the host."""
     rows = json.loads(mpirun(ranks, RUN.with_name("run_peers.py")).stdout.splitlines()[-1])
+    iterations, exchanges = rows.pop("alone")  # all cells on one rank: sums over ranks alone
+    assert abs(iterations - rows["cg_gpu"][1]) <= 1 and exchanges == 2 * (iterations + 1)
     assert set(rows) == {"cg_gpu", "hdg_gpu", "sipg_gpu", "poly_gpu"}
     for scheme, (by_windows, by_peers, difference, exchanges, error) in rows.items():
         assert by_windows == by_peers > 3 and exchanges > 5 * by_peers, scheme

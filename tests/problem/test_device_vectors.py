@@ -27,6 +27,9 @@ def test_they_are_the_default_on_a_gpu(monkeypatch):
     assert problem(HEAT).vec_mode == "viennacl"
     with petsc_options(dm_vec_type="standard"):
         assert problem().vec_mode == "host"
+    monkeypatch.setattr(module, "is_first", lambda device: False)
+    with pytest.warns(UserWarning, match="live on the host.*; import petsc_hdg before petsc4py.init"):
+        assert problem().vec_mode == "host"
 
 
 @pytest.mark.requires_viennacl

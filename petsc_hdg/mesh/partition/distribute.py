@@ -37,7 +37,7 @@ BEFORE = (
 )
 AFTER = ("dm_refine", "dm_refine_hierarchy", "dm_coarsen", "dm_coarsen_hierarchy")
 CHOICE = "petscpartitioner_type"
-SIMPLICES_OF_A_GPU = 400_000  # that its cells can be cut into; with fewer each, fewer GPUs are faster
+SIMPLICES_OF_A_GPU = 20_000  # that its cells can be cut into; with fewer each, fewer GPUs are faster
 
 
 def prepare(made, comm, prefix: str, overlap: int, partition_seed: int | None):

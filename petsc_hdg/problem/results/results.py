@@ -219,7 +219,7 @@ def balance_lines(problem) -> list[str]:
         lines.append(f"  cells on {ranks} of {size} ranks; -fe_mesh_ranks {size} gives cells to all")
     if problem.device.is_gpu and ranks > 1 and largest <= FEW_OF_A_GPU:
         few = f"each has less than {FEW_OF_A_GPU / 1e6:g} million unknowns"
-        lines.append(f"  fewer GPUs would solve faster: {few} (-fe_mesh_ranks {ranks - 1})")
+        lines.append(f"  fewer GPUs may solve faster (-fe_mesh_ranks {ranks - 1}): {few}")
     return lines
 
 
