@@ -12,6 +12,7 @@ import basix
 import numpy as np
 
 CELLS = ("triangle", "quadrilateral", "tetrahedron", "hexahedron")
+BELOW_APEX = 1e-7  # distance at which derivatives at the apex of a pyramid are taken
 ROUND_OFF = 1e-14  # entries this close to a whole number are that number: kernels can leave out exact zeros
 
 
@@ -107,9 +108,14 @@ class ReferenceElement:
     def tabulate(self, points: np.ndarray, derivatives: int = 1) -> np.ndarray:
         """Basis and derivatives [1 + dim, point, basis] at reference points [point, dim].
 
-        Without derivatives (`derivatives=0`): [1, point, basis].
+        Without derivatives (`derivatives=0`): [1, point, basis]. At the apex of pyramids, where those of rational
+        functions depend on the direction, derivatives are the limits along the axis.
         """
-        table = np.asarray(self._basix().tabulate(derivatives, np.ascontiguousarray(points))[..., 0])
+        points, element = np.ascontiguousarray(points), self._basix()
+        table = np.asarray(element.tabulate(derivatives, points)[..., 0])
+        if self.cell == "pyramid" and derivatives:
+            below = np.array([[BELOW_APEX / 2, BELOW_APEX / 2, 1 - BELOW_APEX]])
+            table[1:, points[:, 2] > 1 - BELOW_APEX] = element.tabulate(derivatives, below)[1:, :, :, 0]
         return table @ self._of_nodes if self._is_moved else table
 
     @cached_property
@@ -217,6 +223,17 @@ def gauss_lobatto(degree: int) -> tuple[np.ndarray, np.ndarray]:
     )
     order = np.argsort(points[:, 0])
     return np.ascontiguousarray(points[order, 0]), np.ascontiguousarray(weights[order])
+
+
+def collapse(cell: str, points: np.ndarray) -> np.ndarray:
+    """Points [point, dim] of a reference cell from those of the square or cube, some of whose edges or faces collapse:
+    functions of degree k on the cell are then some of degree k in each direction."""
+    found = points.copy()
+    if cell in ("triangle", "tetrahedron", "prism"):
+        found[:, 0] *= 1 - points[:, 1]
+    if cell in ("tetrahedron", "pyramid"):
+        found[:, :2] *= 1 - points[:, 2:]
+    return found
 
 
 def tensor_points(points: np.ndarray, dim: int) -> np.ndarray:

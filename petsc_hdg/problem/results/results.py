@@ -22,7 +22,8 @@ from .. import matrices
 from ..input_data import require_vec
 from ..linear import direct_solvers, field_splits
 from ..memory_traffic import memory_line
-from .derived_fields import State, require_one_shape
+from .derived_fields import State
+from .drawn_cells import DrawnCells
 from .solution_values import cell_data, grid_of, polytope_numbers
 
 OUTLINE_WIDTH = 0.6  # of polytopes in pictures, in points
@@ -59,10 +60,10 @@ def write_trace(problem, path, u, t: float = 0.0) -> None:
 def write_png(problem, path, u, t: float = 0.0, field=None, values=None, **settings):
     """Draw a field, the first one by default, several side by side, or other values; with poly_gpu polytopes are
     outlined. Rank 0 gets the Figure. Collective. Raises OptionError for a field that there is not."""
-    require_one_shape(problem, "problem.plot")
-    state = State(problem, u, t)
+    states = State.of_parts(problem, u, t)
     with collectively(problem.comm):
-        fields = {f.name: f for f in state.all(problem.outputs)}
+        drawn = DrawnCells(states, problem.outputs)
+        fields = drawn.fields[0]
         names = [field] if isinstance(field, str | None) else list(field)
         for name in names:
             if name is not None and (values is not None or name not in fields):
@@ -71,23 +72,22 @@ def write_png(problem, path, u, t: float = 0.0, field=None, values=None, **setti
                     f"for; give one of the fields {', '.join(fields)}, or values."
                 )
         if len(names) > 1:
-            values = {name: state.nodal(fields[name]) for name in names}
+            values = {name: drawn.of_field(name) for name in names}
         elif values is None:
             first = next(iter(fields)) if names[0] is None else names[0]
-            values = state.nodal(fields[first])
+            values = drawn.of_field(first)
             if values.shape[2] > 1 and not settings["label"]:
                 settings["label"] = f"magnitude of {first}"
         else:
-            values = state.nodal(values)
-        settings["displacement"] = state.nodal(settings["displacement"])
+            values = drawn.values(values)
+        settings["displacement"] = drawn.values(settings["displacement"])
+        settings["boundaries"] = drawn.facets(settings["boundaries"])
     outlined = problem.discretization.is_polytopic and settings["cell_regions"] is None
     if outlined:
         settings["cell_regions"] = polytope_numbers(problem)
     if settings["region_width"] is None:
         settings["region_width"] = OUTLINE_WIDTH if outlined else output.Picture.region_width
-    return output.plot(
-        path, problem.comm, problem.mesh.cell, state.element.degree, state.coordinates, values, **settings
-    )
+    return output.plot(path, problem.comm, drawn.cell, drawn.degree, drawn.coordinates, values, **settings)
 
 
 def view_kernels(problem) -> None:
