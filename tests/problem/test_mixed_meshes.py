@@ -460,7 +460,7 @@ def test_bad_lists():
         ({"triangle": [[0, 1, 2]], "prism": [[0, 1, 2, 3, 4, 5]]}, {}, "give cells of one dimension"),
         ({"wedge": [[0, 1, 2]]}, {}, "accepted are triangle"),
         ({"triangle": [[0, 1, 9]]}, {}, "The cells name points 0 to 9"),
-        ({"triangle": [[0, 1, 2]]}, {"boundaries": {"a": [[0, 1, 2]]}}, r"give an array \[facet, 2\] in the plane"),
+        ({"triangle": [[0, 1, 2]]}, {"boundaries": {"a": [[0, 1, 2]]}}, r"give an array \[facet, 2\]"),
         ({"triangle": [[0, 1, 2]]}, {"boundaries": {"a": [[1, 3]]}}, "names point 3, which no cell has"),
         ({"quadrilateral": [[0, 1, 2, 3]]}, {"boundaries": {"a": [[0, 3]]}}, "which no cell has"),
         ({"triangle": [[0, 1, 2]]}, {"regions": {"a": [1]}}, "there are 1, counted from 0"),
