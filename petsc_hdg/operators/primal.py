@@ -48,7 +48,7 @@ class PrimalOperator(DeviceOperator):
         if self._followed != other.version:
             self._followed = other.version
             self._load_constants(other.constants)
-            for part, source in zip(self.parts, other.parts, strict=True):
+            for part, source in zip(self.members, other.members, strict=True):
                 part.aux_rows = source.aux_rows
                 arrays.upload(part._aux, np.ascontiguousarray(part.aux_rows, arrays.real), "auxiliary")
         self.time, self.shift = other.time, other.shift

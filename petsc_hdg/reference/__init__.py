@@ -19,6 +19,7 @@ from .element import (
     lobatto_facet_quadrature,
     on_facets,
     symmetric_quadrature,
+    table_of,
     tabulate,
     tensor_points,
 )
@@ -42,6 +43,7 @@ __all__ = [
     "lobatto_facet_quadrature",
     "on_facets",
     "symmetric_quadrature",
+    "table_of",
     "tabulate",
     "tensor_points",
 ]

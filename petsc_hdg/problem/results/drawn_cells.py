@@ -3,8 +3,6 @@ sides have collapsed, on which the same functions are polynomials of the same de
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from ...errors import OptionError
@@ -12,8 +10,6 @@ from ...output.arrays import at_nodes
 from ...reference import CELLS, ReferenceElement, collapse
 from ...value_checks import shown
 from .derived_fields import Derived, State
-
-FACETS = {"triangle": np.array([2, 1, 0])}  # of the square, by those of the cell
 
 
 class DrawnCells:
@@ -43,32 +39,16 @@ class DrawnCells:
         of the arrays of each part where there are several. Raises OptionError."""
         if isinstance(given, str | Derived):
             return self._joined([state.nodal(given) for state in self._states])
-        if isinstance(given, Mapping):
-            return {title: self.values(of) for title, of in given.items()}
-        if given is None or self._tables is None:
+        parts = given if isinstance(given, list | tuple) else [given]
+        if given is None or self._tables is None or np.ndim(parts[0]) < 2:
             return given
-        parts = given if len(self._states) > 1 else [given]
-        if isinstance(parts, list | tuple) and len(parts) == len(self._states) and np.ndim(parts[0]) > 0:
-            pairs = zip(parts, self._states, strict=True)
-            return self._joined([at_nodes("values", of, each.element, each.mesh.num_cells) for of, each in pairs])
-        if np.ndim(given) == 1:
-            return given
-        raise OptionError(
-            f"Values to draw are given as {shown(given)} for cells of several shapes; give an array [cell], or a list "
-            "of arrays [cell, node], one of each shape, as problem.cell_values has them."
-        )
-
-    def facets(self, boundaries):
-        """Facets of named boundaries, as pictures number them."""
-        if self._tables is None or not isinstance(boundaries, Mapping):
-            return boundaries
-        found = {}
-        for name, (cells, local) in boundaries.items():
-            found[name] = cells, np.array(local)
-            for part in (state.mesh for state in self._states if state.mesh.cell in FACETS):
-                here = (np.asarray(cells) >= part.cells.start) & (np.asarray(cells) < part.cells.stop)
-                found[name][1][here] = FACETS[part.cell][found[name][1][here]]
-        return found
+        if len(parts) != len(self._states):
+            raise OptionError(
+                f"Values at nodes to draw are given as {shown(given)}; give a list of arrays [cell, node], one of each "
+                "shape, as problem.cell_values has them."
+            )
+        pairs = zip(parts, self._states, strict=True)
+        return self._joined([at_nodes("values", of, each.element, each.mesh.num_cells) for of, each in pairs])
 
     def _joined(self, parts: list[np.ndarray]) -> np.ndarray:
         """Values [cell, node, component] of all cells from those of each part."""

@@ -81,7 +81,6 @@ def write_png(problem, path, u, t: float = 0.0, field=None, values=None, **setti
         else:
             values = drawn.values(values)
         settings["displacement"] = drawn.values(settings["displacement"])
-        settings["boundaries"] = drawn.facets(settings["boundaries"])
     outlined = problem.discretization.is_polytopic and settings["cell_regions"] is None
     if outlined:
         settings["cell_regions"] = polytope_numbers(problem)
