@@ -267,11 +267,12 @@ class PrimalDiscretization(Discretization):
             "cg_diagonal": self._cell_spec("cg_diagonal", (*kept, "point_block.clh", "cg_diagonal.cl"), macros, tables),
         }
 
-    def transposed_volume(self) -> KernelSpec:
+    def transposed_volume(self) -> dict[str, KernelSpec]:
         """Spec of `cg_transposed`: the transposed Jacobian's action in cells."""
         macros = {**self._macros(), "NQ": self.quadrature.num_points, "F0": 1, "F1": 1}
         sources = self._sources("transposed_point.clh", "cell_lanes.clh", *in_roles("cg_cell.cl", "transposed"))
-        return self._cell_spec("cg_transposed", sources, macros, self._cell_tables(self.quadrature))
+        tables = self._cell_tables(self.quadrature)
+        return {"cg_transposed": self._cell_spec("cg_transposed", sources, macros, tables)}
 
     def facet_spec(self, name: str, files: tuple[str, ...], tables: dict, columns: int = 0, rows=0, **macros):
         """KernelSpec of a kernel of facets from the tables of `facet_tables`, with macros of its own; columns: of each

@@ -12,7 +12,7 @@ from itertools import combinations
 import basix
 import numpy as np
 
-from ..reference import ReferenceElement, cell_dim, facet_cell, is_tensor
+from ..reference import ReferenceElement, facet_cell, is_tensor, on_facets
 from .arrays import gather_rows
 
 _GRID = 1e-8  # spacing of the grid that tells facets apart, relative to the mesh's size
@@ -55,14 +55,7 @@ def steps(cell: str, wanted: int, num_cells: int, budget: int) -> int:
 @cache
 def facet_points(cell: str, n: int) -> np.ndarray:
     """The lattice of each facet in reference coordinates of the cell [facet, point, dim]."""
-    kind, dim = basix.CellType[cell], cell_dim(cell)
-    corners = basix.geometry(kind)
-    local = lattice(facet_cell(cell), n)[0]
-    found = []
-    for facet in basix.topology(kind)[dim - 1]:
-        corner = corners[facet]
-        found.append(corner[0] + local @ (corner[1:dim] - corner[0]))
-    return np.array(found)
+    return on_facets(cell, lattice(facet_cell(cell), n)[0])
 
 
 @cache

@@ -265,7 +265,7 @@ class ContinuousGalerkin(StrongConditions, PrimalDiscretization):
 
     def transposed_specs(self) -> dict[str, KernelSpec]:
         """Specs of the transposed Jacobian's action: `cg_transposed` of cells, and `cg_facet_transposed`."""
-        found = {"cg_transposed": self.transposed_volume()}
+        found = self.transposed_volume()
         if self.physics.natural:
             tables = self.facet_tables(*self.facet_rules)
             sources = ("transposed_point.clh", *in_roles("cg_facet.cl", "transposed"))

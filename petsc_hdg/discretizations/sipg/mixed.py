@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ...codegen import KernelSpec
 from ...errors import OptionError, PhysicsError, collectively
 from ...reference import Quadrature
 from ..base import cell_fastest
@@ -108,6 +109,8 @@ class FacetsOfShapes(OfParts):
     def _cell_tables(self, quadrature) -> dict[str, np.ndarray]:
         return dict.fromkeys(("BASIS", "GRAD", "GEO", "GEO_GRAD", "WEIGHTS"), np.zeros(1))
 
-    def transposed_specs(self):
-        """Spec of `sipg_facet_transposed`; the parts have the other."""
-        return self.transposed_facets()
+    def volume_specs(self, *_: bool) -> dict[str, KernelSpec]:
+        """None: those of cells are the parts'."""
+        return {}
+
+    matrix_specs = transposed_volume = volume_specs

@@ -295,13 +295,9 @@ class InteriorPenalty(PrimalDiscretization):
 
     def transposed_specs(self) -> dict[str, KernelSpec]:
         """Specs of the transposed Jacobian's action: `cg_transposed` of cells, and `sipg_facet_transposed`."""
-        return {"cg_transposed": self.transposed_volume(), **self.transposed_facets()}
-
-    def transposed_facets(self) -> dict[str, KernelSpec]:
-        """Spec of `sipg_facet_transposed`."""
         name, macros = "sipg_facet_transposed", {**self._macros(), **self.flux_macros}
         files = ("sipg_facet_transposed.clh", *in_roles("sipg_facet.cl", "transposed"))
-        return {name: self._facet_kernel(name, files, macros, self._plain_tables)}
+        return {**self.transposed_volume(), name: self._facet_kernel(name, files, macros, self._plain_tables)}
 
     def diagonal_spec(self) -> KernelSpec:
         """Spec of `sipg_diagonal`."""

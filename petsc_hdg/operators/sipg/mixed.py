@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import numpy as np
 
-from ...device import Kernel, kernels_of
+from ...device import Kernel
 from ..base import DeviceOperator
-from ..cg.parts import OfParts
+from ..cg.mixed import OfParts
 from .operator import SIPGOperator
 
 
@@ -28,19 +26,6 @@ class MixedPenaltyOperator(OfParts, SIPGOperator):
     @property
     def members(self) -> tuple:
         return (*self.parts, self)
-
-    @cached_property
-    def kernels(self) -> dict[str, Kernel]:
-        """`assemble`, `sipg_penalty`, and `sipg_facet_residual` and `_action`."""
-        disc, plain = self.discretization, self.discretization.plain_specs()
-        specs = {"assemble": disc.assemble_spec()} | {n: plain[n] for n in ("sipg_facet_residual", "sipg_facet_action")}
-        return kernels_of(self.needed(specs), self.device) | ({} if self.source else self.penalty_kernels)
-
-    @cached_property
-    def matrix_kernels(self) -> dict[str, Kernel]:
-        """`sipg_facet_matrix` and `sipg_facet_coupling`."""
-        plain = self.discretization.plain_specs()
-        return kernels_of({name: plain[name] for name in ("sipg_facet_matrix", "sipg_facet_coupling")}, self.device)
 
     def all_kernels(self) -> dict[str, Kernel]:
         return super().all_kernels() | SIPGOperator.all_kernels(self)

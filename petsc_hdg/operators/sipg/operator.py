@@ -108,7 +108,7 @@ class SIPGOperator(PrimalOperator):
         plain, names = self.discretization.plain_specs(), ["sipg_facet_coupling"]
         if not self.blocks_by_products:
             plain, names = plain | self.discretization.matrix_specs(), ["cg_matrix", "sipg_facet_matrix", *names]
-        return kernels_of({name: plain[name] for name in names}, self.device)
+        return kernels_of({name: plain[name] for name in names if name in plain}, self.device)
 
     @property
     def blocks_by_products(self) -> bool:
