@@ -31,8 +31,7 @@ from petsc_hdg.output import Picture
 from petsc_hdg.output import plane as plane_of
 from petsc_hdg.output.facets import FacetSet
 from petsc_hdg.output.surface import collect_surface
-from petsc_hdg.problem.results import derived_fields
-from petsc_hdg.problem.results.drawn_cells import DrawnCells
+from petsc_hdg.problem.results import derived_fields, results
 from petsc_hdg.reference import ReferenceElement
 
 MESHES = Path(__file__).parents[1] / "meshes"
@@ -394,15 +393,14 @@ def test_arrays_of_all_shapes(name, degree, tmp_path, monkeypatch):
 def test_pictures_show_the_same_fields_and_facets(name, degree):
     problem, u = linear_on(name, degree)
     mesh, states = problem.mesh, derived_fields.State.of_parts(problem, u)
-    drawn = DrawnCells(states, {})
-    values, element = drawn.of_field("u"), ReferenceElement(drawn.cell, drawn.degree)
-    np.testing.assert_allclose(values[..., 0], exact(drawn.coordinates), atol=1e-12)
-    assert np.array_equal(drawn.values("u"), values)
-    given = problem.cell_values(u)["u"]
-    np.testing.assert_allclose(drawn.values(given), values, atol=1e-12)
+    cell, tables = results._drawn_shape(states)
+    element, values = ReferenceElement(cell, degree), results._drawn(states, tables, "u")
+    points = results._joined(tables, [each.coordinates for each in states])
+    np.testing.assert_allclose(values[..., 0], exact(points), atol=1e-12)
+    np.testing.assert_allclose(results._drawn(states, tables, problem.cell_values(u)["u"]), values, atol=1e-12)
     with pytest.raises(OptionError, match="give a list of arrays|shape .3, 2, 1."):
-        drawn.values(np.zeros((3, 2, 1)))
-    given, tags = (element, drawn.coordinates, values), np.arange(mesh.num_cells) % 2
+        results._drawn(states, tables, np.zeros((3, 2, 1)))
+    given, tags = (element, points, values), np.arange(mesh.num_cells) % 2
     if mesh.dim == 2:
         cells, local = mesh.boundary_facets("left")
         scene = plane_of.collect_plane(
