@@ -6,7 +6,7 @@
 // optional: NQ BASIS GRAD GEO GEO_GRAD
 //
 // Sizes
-//   PENALTY   what multiplies (normal diffusivity) |F|/|K|, or with PAPER over the facet's diameter; BOUNDARY times as much there
+//   BOUNDARY  times as much as between cells is the penalty there;  PAPER  one over the facet's diameter stands for |F|/|K|
 //   STEEP     share of a jump over |K|/|F| that gradients are to see, 0: the physics is linear
 //   UPWIND    whether half the speed of convection is added
 //   NUMBERS   whether given numbers stand for |F|/|K|
@@ -16,6 +16,7 @@
 //   least [NC, stride]           written by sipg_least: least trace of the diffusivity in a cell
 //   sigma [NC, NFACETS, stride]  what is found
 // Tables
+//   PENALTY [NFACETS] what multiplies (normal diffusivity) |F|/|K|, or what stands for it
 //   FACET_RATIO [NFACETS] |F| / |K| of the reference cell;  CORNERS [NFACETS, NCORNERS] geometry nodes;  FIELD [NC] field
 
 // One side of a facet: largest normal diffusivity of each component, its sum over the points with sign, largest ratio of
@@ -107,13 +108,12 @@ static inline real penalty_diameter(const Geometry *g, int f)
     }                                                                                             \
   } while (0)
 
-// |F|/|K| of a side, with PAPER one over the diameter of F. With nodes as quadrature points the trace inequality holds node
+// |F|/|K| of a side, or what stands for it, times PENALTY. With nodes as quadrature points the trace inequality holds node
 // by node, so that the largest ratio of surface and volume elements counts; on affine cells it is the same everywhere.
 static inline real penalty_scale(const PenaltySide *side, const Geometry *g, int face, real ratio, __global const real *numbers,
                                  int at)
 {
-  if (NUMBERS) return numbers[at];
-  return PAPER ? 1 / penalty_diameter(g, face) : ratio * side->ratio;
+  return PENALTY[face] * (NUMBERS ? numbers[at] : PAPER ? 1 / penalty_diameter(g, face) : ratio * side->ratio);
 }
 
 // Diffusivity of component c of a side over the least one of its cell, 1 at least. With q = κ ∇u·n on F, |q|² is at most
@@ -165,7 +165,7 @@ __kernel void sipg_penalty(ARGUMENTS)
       const real ratio = penalty_scale(&far, &h, place, FACET_RATIO[place], numbers, place * stride + other);
       found = fmax(found, far.diffusivity[c] * ratio * penalty_excess(&far, least, c, c * stride + other));
     }
-    found *= PENALTY * (behind < -1 ? BOUNDARY : 1);
+    found *= behind < -1 ? BOUNDARY : 1;
     const real drift = UPWIND ? (real)0.5 * speed[c] : 0;
     const int is_negative = own.sum[c] + far.sum[c] < 0 && found > 16 * REAL_EPSILON * drift;
     found += drift;

@@ -15,7 +15,7 @@ from ..options import Options
 from ..petsc.c_library import set_section
 from ..petsc.lifetimes import Alive
 from ..physics.dependence import Dependence
-from ..reference import CELLS, ReferenceElement, cell_quadrature, inside, tabulate
+from ..reference import CELLS, ReferenceElement, cell_quadrature, facet_count, inside, tabulate
 from ..threads import CHUNK, in_threads
 from ..value_checks import plural
 from .streamlines import upwinded
@@ -102,7 +102,12 @@ class Discretization:
     @Alive("The DM of the problem (problem.dm)")
     def dm(self) -> PETSc.DMPlex:
         """A clone of the mesh's DM with a section of the unknowns, which takes PETSc as long as the numbering takes us:
-        nothing here asks for it. Collective."""
+        nothing here asks for it. Collective. Raises MeshError where there is none."""
+        if not self.has_section:
+            raise MeshError(
+                f"The DM of a problem with {self.mesh.cell} cells was asked for, and PETSc's sections take cells whose "
+                "facets have one shape; work with the vectors and index sets of the problem."
+            )
         set_section(self._clone, self._create_section(self._clone))
         return self._clone
 
@@ -210,21 +215,28 @@ class Discretization:
         """True if physics may jump with x, so that each side of a facet has to see a point in its own cell."""
         return self.physics.has_steps(self.dim)
 
-    def seen(self, points: np.ndarray) -> np.ndarray:
-        """Reference points [point, dim] where the physics of a cell is evaluated, in place of given ones."""
-        return inside(self.mesh.cell, points, STEP_INWARDS[self.options.precision]) if self.has_steps else points
+    def seen(self, points: np.ndarray, cell: str = "") -> np.ndarray:
+        """Reference points [point, dim] where the physics of a cell is evaluated, in place of given ones; cell: shape,
+        where there are several."""
+        cell, distance = cell or self.mesh.cell, STEP_INWARDS[self.options.precision]
+        return inside(cell, points, distance) if self.has_steps else points
 
-    def seen_geometry(self, points: np.ndarray) -> np.ndarray:
+    def seen_geometry(self, points: np.ndarray, cell: str = "") -> np.ndarray:
         """Values [point, node] of the geometry's functions where a cell sees reference points [point, dim]."""
-        return tabulate(self.geometry_element, self.seen(points)).values
+        return tabulate(self.geometry_element, self.seen(points, cell), cell).values
 
     @cached_property
     def quadrature(self):
         return cell_quadrature(self.mesh.cell, self.quadrature_degree)
 
+    @cached_property
+    def facet_cells(self) -> list[str]:
+        """Shape of the cell [F] that each facet of a reference cell belongs to, of several shapes in turn."""
+        return [cell for cell in self.mesh.cell.split(" and ") for _ in range(facet_count(cell))]
+
     @property
     def num_facets_of_cell(self) -> int:
-        return self.mesh.shape.num_facets
+        return len(self.facet_cells)
 
     @property
     def real_bytes(self) -> int:

@@ -7,7 +7,6 @@ import numpy as np
 
 from ..errors import MeshError
 from ..mesh.canonical import CanonicalCells, GlobalOrder, mixed, summed
-from ..reference import CELLS
 from .dofmap import FieldSpace
 
 NOBODY = np.iinfo(np.int64).max
@@ -24,11 +23,6 @@ class CanonicalUnknowns:
 
     def __init__(self, discretization):
         self.disc, comm = discretization, discretization.mesh.comm
-        if discretization.mesh.cell not in CELLS:
-            raise MeshError(
-                f"A checkpoint of a mesh of {discretization.mesh.cell} cells was asked for; they take meshes of one "
-                f"shape, {', '.join(CELLS)}: keep the vector by PETSc's viewers for runs on as many ranks."
-            )
         self.cells = CanonicalCells(discretization.mesh)
         poly = discretization.is_polytopic
         keys, bound, extra = _polytopic(self.disc, self.cells) if poly else _nodal(self.disc, self.cells)
@@ -55,13 +49,15 @@ def _polytopic(disc, cells: CanonicalCells) -> tuple[np.ndarray, int, np.ndarray
 def _nodal(disc, cells: CanonicalCells) -> tuple[np.ndarray, int, np.ndarray]:
     """Keys [owned] of unknowns that stand at nodes, a bound of them, and nothing more. Collective."""
     dofmap, comm = disc.dofmap, disc.mesh.comm
-    numbers = dofmap.compact[dofmap.cell_dofs]
     keys = np.full(dofmap.num_owned + dofmap.num_ghosts + dofmap.num_constrained, NOBODY)
-    np.minimum.at(keys, numbers.ravel(), cell_keys(disc, cells, disc.spaces).ravel())
+    most = max(sum(space.num_dofs for space in part.spaces) for part in disc.parts)
+    for number, part in enumerate(disc.parts):
+        of_part = cell_keys(cells, part.spaces, number, most)
+        np.minimum.at(keys, part.dofmap.compact[part.dofmap.cell_dofs].ravel(), of_part.ravel())
     _take_least(comm, dofmap, keys)
-    keys, bound = keys[: dofmap.num_owned], max(1, cells.total * numbers.shape[1])
+    keys, bound = keys[: dofmap.num_owned], max(1, cells.total * most)
     if disc.in_time:  # vectors are trace and cells
-        of_cells = cell_keys(disc, cells, [inside_space(disc)])
+        of_cells = cell_keys(cells, [inside_space(disc)])
         keys = np.concatenate([keys, bound + of_cells.ravel()])
         bound += cells.total * of_cells.shape[1]
     return keys, bound, np.zeros(0, np.uint64)
@@ -72,14 +68,17 @@ def inside_space(disc) -> FieldSpace:
     return FieldSpace("cells", disc.cell_element, disc.components, 0, 0, 0)
 
 
-def cell_keys(disc, cells: CanonicalCells, spaces) -> np.ndarray:
-    """Keys [cell, dof] of the degrees of freedom of this rank's cells, all different."""
-    count = sum(space.num_dofs for space in spaces)
-    if not len(cells.frames):
+def cell_keys(cells: CanonicalCells, spaces, part: int = 0, most: int = 0) -> np.ndarray:
+    """Keys [cell, dof] of the degrees of freedom of this rank's cells of a part of the mesh, all different.
+
+    most: degrees of freedom of a cell of any part; 0: those of this one.
+    """
+    mesh, count = cells.mesh.parts[part], sum(space.num_dofs for space in spaces)
+    if not mesh.num_cells:
         return np.zeros((0, count), np.int64)
-    patterns, which = np.unique(cells.frames, axis=0, return_inverse=True)
-    places = np.array([canonical_places(disc.mesh.cell, spaces, frame) for frame in patterns], np.int64)
-    return cells.numbers[:, None] * count + places[which.ravel()]
+    patterns, which = np.unique(cells.frames[part], axis=0, return_inverse=True)
+    places = np.array([canonical_places(mesh.cell, spaces, frame) for frame in patterns], np.int64)
+    return cells.numbers[mesh.cells, None] * max(count, most) + places[which.ravel()]
 
 
 def _take_least(comm, dofmap, keys: np.ndarray) -> None:

@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ..reference import facet_quadrature
+from ..reference import facet_quadrature, table_of
 
 
 @dataclass(frozen=True)
@@ -110,8 +110,9 @@ class RuleOracle:
     def _table(self, element, rule: int, seen: bool = False) -> np.ndarray:
         """Functions [1 + dim, point, function] of an element at the points of a rule, or where cells see them."""
         if (element, rule, seen) not in self._tables:
-            points = self._rules[rule].points
-            self._tables[element, rule, seen] = element.tabulate(self.discretization.seen(points) if seen else points)
+            disc, points = self.discretization, self._rules[rule].points
+            cell = [disc.mesh.parts[0].cell, *disc.facet_cells][rule]
+            self._tables[element, rule, seen] = table_of(element, disc.seen(points, cell) if seen else points, cell)
         return self._tables[element, rule, seen]
 
     def _corners(self, cell: int) -> np.ndarray:

@@ -185,10 +185,11 @@ class PrimalDiscretization(Discretization):
             "AUX_START": self.auxiliary.starts,
         }
 
-    def _basis_tables(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Values [point, basis], gradients [point, basis, dim] of all fields in turn, and the same of the geometry."""
-        fields = [tabulate(s.element, points) for s in self.spaces]
-        geometry = tabulate(self.geometry_element, points)
+    def _basis_tables(self, points: np.ndarray, cell: str = "") -> tuple[np.ndarray, ...]:
+        """Values [point, basis], gradients [point, basis, dim] of all fields in turn, and the same of the geometry;
+        cell: shape, where there are several."""
+        fields = [tabulate(s.element, points, cell) for s in self.spaces]
+        geometry = tabulate(self.geometry_element, points, cell)
         values = np.concatenate([t.values for t in fields], axis=1)
         gradients = np.concatenate([t.gradients for t in fields], axis=1)
         return values, gradients, geometry.values, geometry.gradients
@@ -207,10 +208,11 @@ class PrimalDiscretization(Discretization):
     def facet_tables(self, rules, normals: np.ndarray) -> dict[str, np.ndarray]:
         """Tables at the points of rules on each facet, with the normals [F, dim] of the reference cell."""
         names = ("FACET_BASIS", "FACET_GRAD", "FACET_GEO", "FACET_GEO_GRAD")
-        per_facet = [self._basis_tables(rule.points) for rule in rules]
+        places = [(rule.points, cell) for rule, cell in zip(rules, self.facet_cells, strict=True)]
+        per_facet = [self._basis_tables(*place) for place in places]
         tables = {name: np.stack([t[k] for t in per_facet]) for k, name in enumerate(names)}
         if self.has_steps:
-            tables["FACET_SEEN"] = np.stack([self.seen_geometry(rule.points) for rule in rules])
+            tables["FACET_SEEN"] = np.stack([self.seen_geometry(*place) for place in places])
         weights = np.stack([rule.weights for rule in rules])
         return {**self._dof_tables(), **tables, "FACET_WEIGHTS": weights, "FACET_NORMALS": normals}
 
@@ -265,11 +267,12 @@ class PrimalDiscretization(Discretization):
             "cg_diagonal": self._cell_spec("cg_diagonal", (*kept, "point_block.clh", "cg_diagonal.cl"), macros, tables),
         }
 
-    def transposed_volume(self) -> KernelSpec:
+    def transposed_volume(self) -> dict[str, KernelSpec]:
         """Spec of `cg_transposed`: the transposed Jacobian's action in cells."""
         macros = {**self._macros(), "NQ": self.quadrature.num_points, "F0": 1, "F1": 1}
         sources = self._sources("transposed_point.clh", "cell_lanes.clh", *in_roles("cg_cell.cl", "transposed"))
-        return self._cell_spec("cg_transposed", sources, macros, self._cell_tables(self.quadrature))
+        tables = self._cell_tables(self.quadrature)
+        return {"cg_transposed": self._cell_spec("cg_transposed", sources, macros, tables)}
 
     def facet_spec(self, name: str, files: tuple[str, ...], tables: dict, columns: int = 0, rows=0, **macros):
         """KernelSpec of a kernel of facets from the tables of `facet_tables`, with macros of its own; columns: of each

@@ -8,7 +8,7 @@ import numpy as np
 from mpi4py import MPI
 
 from ..codegen import KernelSpec
-from ..errors import MeshError, PhysicsError
+from ..errors import PhysicsError
 from .dofmap import build_dofmap, create_section, dof_nodes, entity_points, point_offsets
 
 
@@ -64,11 +64,6 @@ class StrongConditions:
         return build_dofmap(self.mesh, self.spaces, self.constrained_components[0])
 
     def _create_section(self, dm):
-        if not self.has_section:
-            raise MeshError(
-                f"The DM of a problem with {self.mesh.cell} cells was asked for, and PETSc's sections take cells whose "
-                "facets have one shape; work with the vectors and index sets of the problem."
-            )
         return create_section(self.mesh, self.spaces, self.constrained_components[0], dm)
 
     @cached_property

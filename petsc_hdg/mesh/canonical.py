@@ -5,15 +5,18 @@ Items that lie on several ranks have an order of their own: where each stands, a
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cache, cached_property
+from itertools import permutations
 
 import numpy as np
 from mpi4py import MPI
 
+from .shapes import shape
 from .whole_mesh import centroids, curve_order
 
 BITS = 20  # of a coordinate in a cell, by which its vertices are ordered
 FINE = 2.0**26  # parts of the mesh's extent that the digest tells apart
+CLOSE = 1e-12  # distance of reference points that are one
 OFFSET = 0.377  # so that places of regular meshes lie far from where rounding changes
 
 
@@ -21,8 +24,8 @@ class CanonicalCells:
     """The cells of a mesh, whatever the number of ranks and the numbers that PETSc gave. Making one is collective.
 
     numbers [num_cells] int64: number of each owned cell among all, along a space-filling curve.   total: of all ranks.
-    frames [num_cells, vertex] int64: the reference cell's vertex that stands at each place of a reference cell whose
-    vertices are ordered by their places in space; a symmetry of the reference cell.
+    frames: of each part [cell, vertex] int64 the reference cell's vertex that stands at each place of a reference cell
+    whose vertices are ordered by their places in space; a symmetry of the reference cell.
     digest: hexadecimal, of the places of all nodes in the box (to 1e-8 of the mesh's extent).
     """
 
@@ -30,8 +33,7 @@ class CanonicalCells:
         self.mesh = mesh
         self.total = mesh.num_cells_all
         self.numbers = _numbers(mesh)
-        corners = mesh.cell_corners[: mesh.num_cells]
-        self.frames = _frames(corners, mesh.shape.is_simplex)
+        self.frames = [_frames(part.cell_corners[: part.num_cells], part.cell) for part in mesh.parts]
 
     @property
     def digest(self) -> str:
@@ -88,19 +90,29 @@ def _numbers(mesh) -> np.ndarray:
     return mesh.comm.scatter(parts)
 
 
-def _frames(corners: np.ndarray, is_simplex: bool) -> np.ndarray:
-    """Frames [cell, vertex] of cells with vertices `corners` [cell, vertex, dim]."""
-    cells, count, dim = corners.shape
-    order = _vertex_order(corners)
-    if is_simplex or not cells:
-        return order
-    rank = np.argsort(order, axis=1)
-    origin = order[:, 0]
-    axes = np.left_shift(1, np.arange(dim))
-    near = np.take_along_axis(rank, origin[:, None] ^ axes, axis=1)
-    axes = axes[np.argsort(near, axis=1)]
-    bits = np.arange(count)[:, None] >> np.arange(dim) & 1
-    return origin[:, None] ^ np.bitwise_or.reduce(bits * axes[:, None, :], axis=2)
+def _frames(corners: np.ndarray, cell: str) -> np.ndarray:
+    """Frames [cell, vertex] of cells with vertices `corners` [cell, vertex, dim]: the symmetries whose first vertices
+    come first, which tell all."""
+    count, dim = corners.shape[1:]
+    rank, symmetries = np.argsort(_vertex_order(corners), axis=1), _symmetries(cell)
+    found, least = np.zeros(len(corners), np.int64), np.full(len(corners), count**dim)
+    for number, frame in enumerate(symmetries):
+        key = sum(rank[:, vertex] * count**k for k, vertex in enumerate(frame[dim - 1 :: -1]))
+        found[key < least] = number
+        least = np.minimum(key, least)
+    return symmetries[found]
+
+
+@cache
+def _symmetries(cell: str) -> np.ndarray:
+    """Vertices [symmetry, vertex] that come to the places of all under affine maps of the reference cell to itself."""
+    found, points = [], shape(cell).points
+    for images in permutations(range(len(points)), shape(cell).dim + 1):
+        moved = points[images[0]] + points @ (points[list(images[1:])] - points[images[0]])
+        same = np.abs(moved[:, None] - points).max(axis=2) < CLOSE
+        if same.any(axis=1).all() and same.any(axis=0).all():
+            found.append(same.argmax(axis=1))
+    return np.array(found)
 
 
 def _vertex_order(corners: np.ndarray) -> np.ndarray:

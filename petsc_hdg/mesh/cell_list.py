@@ -1,7 +1,8 @@
 """Meshes from arrays: cells by their vertices, points, named facets and regions; rectangles and boxes are such lists.
 
-Faces and edges are found by sorts of all cells' sides. They are those that DMPlexCreateFromCellList makes with its
-interpolation, point for point, whose search of a hash table takes several times as long.
+PETSc makes faces and edges of cells of several shapes, of prisms and of pyramids. Others are found by sorts of all
+cells' sides. They are those that DMPlexCreateFromCellList makes with its interpolation, point for point, whose search
+of a hash table takes several times as long.
 """
 
 from __future__ import annotations
@@ -9,17 +10,21 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from itertools import permutations, product
+from typing import Any
 
 import numpy as np
 from petsc4py import PETSc
 
-from ..errors import MeshError
+from ..errors import MeshError, collectively
+from ..petsc import c_library
 from ..threads import stable_order_of, taken
-from ..value_checks import array, plural, reals
+from ..value_checks import array, plural, reals, shown
+from .labels import mark
 from .mesh_checks import named, whole_numbers
 from .order import sorted_columns
 from .plex_points import PlexPoints
-from .shapes import Shape, shape
+from .shapes import CELLS, SHAPES, Shape, shape
+from .topology import Topology
 
 # Vertex order of DMPlexCreateFromCellList for a cell of positive volume, from basix' order.
 PLEX_ORDER = {
@@ -45,18 +50,31 @@ _CELL = {(2, True): "triangle", (2, False): "quadrilateral", (3, True): "tetrahe
 class CellList:
     """A whole mesh on one rank.
 
-    cell: shape name.   cells [cell, vertex]: in basix' order (tensor order for quadrilaterals and hexahedra).
+    blocks: shape name → cells [cell, vertex], in basix' order (tensor order for quadrilaterals and hexahedra); cells
+    count on from one shape to the next.
     points [point, dim]: coordinates.
-    boundaries: name → facets [facet, vertex], in any vertex order.   regions: name → cells [n].
+    boundaries: name → facets [facet, vertex], in any vertex order, or a list of such arrays of facets with 3 and with 4
+    vertices; in a checked list an array, triangles among quadrilaterals with the last vertex twice.
+    regions: name → cells [n].
     periods [dim]: lengths after which the mesh repeats itself, or 0; None for one that does not.
     """
 
-    cell: str
-    cells: np.ndarray
+    blocks: dict[str, np.ndarray]
     points: np.ndarray
-    boundaries: dict[str, np.ndarray] = field(default_factory=dict)
+    boundaries: dict[str, Any] = field(default_factory=dict)
     regions: dict[str, np.ndarray] = field(default_factory=dict)
     periods: np.ndarray | None = None
+
+    @property
+    def cell(self) -> str | None:
+        """Shape of the cells, None of several shapes and of those with facets of two shapes."""
+        cell, *others = self.blocks
+        return None if others or cell not in CELLS else cell
+
+    @property
+    def cells(self) -> np.ndarray:
+        """Cells [cell, vertex] of the first shape."""
+        return next(iter(self.blocks.values()))
 
     def joined(self, axes: str) -> CellList:
         """This list, checked, with one point for each two that lie opposite to each other on the ends of some axes,
@@ -66,6 +84,11 @@ class CellList:
             raise MeshError(f"periodic={axes!r} is given; give names of axes, such as 'x' or '{'xyz'[:dim]}'.")
         if not axes:
             return self
+        if self.cell is None:
+            raise MeshError(
+                f"periodic={axes!r} is given with cells of shapes {', '.join(self.blocks)}; give triangles, "
+                "quadrilaterals, tetrahedra or hexahedra alone, or leave it out."
+            )
         lower, upper = self.points.min(axis=0), self.points.max(axis=0)
         periods, same, ends = np.zeros(dim), np.arange(len(self.points)), []
         for axis in map("xyz".index, sorted(set(axes))):
@@ -98,52 +121,63 @@ class CellList:
         for name, facets in self.boundaries.items():
             facets = facets[~np.any([end[facets].all(axis=1) for end in on_end], axis=0)]
             boundaries |= {name: number[facets]} if len(facets) else {}
-        cells = number[self.cells].astype(PETSc.IntType)
-        return CellList(self.cell, cells, self.points[kept], boundaries, self.regions, periods)
+        blocks = {name: number[cells].astype(PETSc.IntType) for name, cells in self.blocks.items()}
+        return CellList(blocks, self.points[kept], boundaries, self.regions, periods)
 
     def checked(self) -> CellList:
-        """This list with int32 cells and without unused points. Raises MeshError."""
-        cells, points = self.checked_cells()
+        """This list with cells of PETSc's integers, of one dimension, and without unused points. Raises MeshError."""
+        if not self.blocks or not set(self.blocks) <= set(SHAPES):
+            raise MeshError(f"Cells of shapes {shown(list(self.blocks))} were given; accepted are {', '.join(SHAPES)}.")
+        if len({shape(name).dim for name in self.blocks}) > 1:
+            raise MeshError(f"Cells of shapes {', '.join(self.blocks)} were given; give cells of one dimension.")
+        points = reals("The array of points", self.points, MeshError)
+        blocks = {name: _checked_cells(name, given, points) for name, given in self.blocks.items()}
         used = np.zeros(len(points), bool)
-        used[cells.ravel()] = True
+        for cells in blocks.values():
+            used[cells.ravel()] = True
         number = np.cumsum(used, dtype=np.int64) - 1
-        boundaries = {name: number[facets] for name, facets in self._boundaries(used).items()}
+        given = named("boundaries", self.boundaries).items()
+        boundaries = {name: number[self._facets(name, facets, used)] for name, facets in given}
         regions = {
-            name: whole_numbers(f"Cell region '{name}'", given, below=len(cells))
+            name: whole_numbers(f"Cell region '{name}'", given, below=sum(map(len, blocks.values())))
             for name, given in named("cell regions", self.regions).items()
         }
-        return CellList(self.cell, number[cells].astype(PETSc.IntType), points[used], boundaries, regions)
+        blocks = {name: number[cells].astype(PETSc.IntType) for name, cells in blocks.items()}
+        return CellList(blocks, points[used], boundaries, regions)
 
-    def checked_cells(self) -> tuple[np.ndarray, np.ndarray]:
-        """Its cells and points as arrays of numbers that belong together. Raises MeshError."""
-        nv, dim = shape(self.cell).num_vertices, shape(self.cell).dim
-        cells, points = array("Cells", self.cells, MeshError), reals("The array of points", self.points, MeshError)
-        if cells.ndim != 2 or cells.shape[1] != nv:
-            raise MeshError(f"Cells of shape {cells.shape} were given; a {self.cell} mesh takes an array [cell, {nv}].")
-        whole_numbers("The array of cells", cells, nv)
-        if points.ndim != 2 or points.shape[1] != dim:
-            raise MeshError(
-                f"Points of shape {points.shape} were given; a {self.cell} mesh takes an array [point, {dim}]."
-            )
-        if cells.size and (cells.min() < 0 or cells.max() >= len(points)):
-            raise MeshError(
-                f"The cells name points {cells.min()} to {cells.max()}; the array has {plural(len(points), 'point')}, "
-                "counted from 0."
-            )
-        if not len(cells):
-            raise MeshError("The mesh has no cells.")
-        _refuse(~np.isfinite(points).all(axis=1), "Point {} has coordinates that are not finite numbers.")
-        _refuse((np.diff(np.sort(cells, axis=1), axis=1) == 0).any(axis=1), "Cell {} names the same point twice.")
-        return cells, points
+    def _facets(self, name: str, given, used: np.ndarray) -> np.ndarray:
+        """Facets [facet, vertex] of a boundary, all of points that cells have [point]. Raises MeshError."""
+        widths = sorted({len(set(facet)) for cell in self.blocks for facet in shape(cell).entities[-2].tolist()})
+        several = isinstance(given, list | tuple) and len(given) and np.ndim(given[0]) == 2
+        found = []
+        for each in given if several else [given]:
+            width = np.shape(each)[-1] if np.ndim(each) == 2 and np.shape(each)[-1] in widths else widths[-1]
+            facets = whole_numbers(f"Boundary '{name}'", each, width, len(used))
+            strays = np.isin(np.arange(len(used)), facets) & ~used
+            _refuse(strays, f"Boundary '{name}' names point {{}}, which no cell has.")
+            found.append(np.pad(facets, ((0, 0), (0, widths[-1] - width)), mode="edge"))
+        return np.concatenate(found)
 
-    def _boundaries(self, used: np.ndarray) -> dict[str, np.ndarray]:
-        """Facets [facet, vertex] of each boundary, all of points that cells have [point]. Raises MeshError."""
-        width, found = shape(self.cell).entities[-2].shape[1], {}
-        for name, given in named("boundaries", self.boundaries).items():
-            facets = found[name] = whole_numbers(f"Boundary '{name}'", given, width, len(used))
-            wrong = f"Boundary '{name}' names point {{}}, which no cell has."
-            _refuse(np.isin(np.arange(len(used)), facets) & ~used, wrong)
-        return found
+
+def _checked_cells(cell: str, given, points: np.ndarray) -> np.ndarray:
+    """Cells [cell, vertex] of a shape as numbers of points [point, dim] that belong to them. Raises MeshError."""
+    nv, dim = shape(cell).num_vertices, shape(cell).dim
+    cells = array("Cells", given, MeshError)
+    if cells.ndim != 2 or cells.shape[1] != nv:
+        raise MeshError(f"Cells of shape {cells.shape} were given; a {cell} mesh takes an array [cell, {nv}].")
+    whole_numbers("The array of cells", cells, nv)
+    if points.ndim != 2 or points.shape[1] != dim:
+        raise MeshError(f"Points of shape {points.shape} were given; a {cell} mesh takes an array [point, {dim}].")
+    if cells.size and (cells.min() < 0 or cells.max() >= len(points)):
+        raise MeshError(
+            f"The cells name points {cells.min()} to {cells.max()}; the array has {plural(len(points), 'point')}, "
+            "counted from 0."
+        )
+    if not len(cells):
+        raise MeshError("The mesh has no cells.")
+    _refuse(~np.isfinite(points).all(axis=1), "Point {} has coordinates that are not finite numbers.")
+    _refuse((np.diff(np.sort(cells, axis=1), axis=1) == 0).any(axis=1), "Cell {} names the same point twice.")
+    return cells
 
 
 def _refuse(wrong: np.ndarray, message: str) -> None:
@@ -175,6 +209,42 @@ def name_parts(points: PlexPoints, facets: np.ndarray, listed: CellList) -> None
         points.mark(name, points.start[points.shape.dim - 1] + found)
     for name, cells in listed.regions.items():
         points.mark(name, cells)
+
+
+def plex_of(listed: CellList | None, comm) -> PETSc.DMPlex:
+    """DMPlex of a checked list that rank 0 has. Collective. Raises MeshError."""
+    names = comm.bcast([list(listed.blocks), [*listed.boundaries, *listed.regions]] if listed else None)
+    shapes = [shape(name) for name in names[0]]
+    dm = PETSc.DMPlex().create(comm)
+    dm.setDimension(shapes[0].dim)
+    dm.setCoordinateDim(shapes[0].dim)
+    cells = [listed.blocks[s.name] if listed else np.empty((0, s.num_vertices), np.int64) for s in shapes]
+    points = listed.points if listed else np.empty((0, shapes[0].dim))
+    counts = [len(points), sum(map(len, cells))]
+    sizes = [np.full(len(of), s.num_vertices) for s, of in zip(shapes, cells, strict=True)]
+    cones = [counts[1] + of[:, PLEX_ORDER[s.name]].ravel() for s, of in zip(shapes, cells, strict=True)]
+    cones = np.concatenate(cones)
+    c_library.set_points(dm, counts, np.concatenate([*sizes, np.zeros(len(points))]), cones, 0 * cones, points)
+    c_library.set_shapes(dm, [(s.name, len(of)) for s, of in zip(shapes, cells, strict=True)], len(points))
+    dm.interpolate()
+    found: dict[str, np.ndarray] = {}
+    with collectively(comm):
+        if listed is not None:
+            owned = np.ones(dm.getChart()[1], bool)
+            topology = Topology(dm, [s for s in shapes if len(listed.blocks[s.name])], owned, np.arange(len(points)))
+            first, table = topology.stratum[dm.getDimension() - 1][0], topology.entity_vertices[dm.getDimension() - 1]
+            found = {n: first + facet_numbers(*map(_sorted, (table, of)), n) for n, of in listed.boundaries.items()}
+            found |= listed.regions
+    for name in names[1]:
+        mark(dm, name, found.get(name, np.empty(0, np.int64)))
+    return dm
+
+
+def _sorted(facets: np.ndarray) -> np.ndarray:
+    """Facets [facet, vertex] in one order, triangles among quadrilaterals with -1 for the last vertex."""
+    if facets.shape[1] == 4:
+        facets = np.where((facets[:, 2] == facets[:, 3])[:, None] & (np.arange(4) == 3), -1, facets)
+    return np.sort(facets, axis=1)
 
 
 def facet_numbers(table: np.ndarray, rows: np.ndarray, name: str) -> np.ndarray:
@@ -296,7 +366,7 @@ def box_cells(faces, simplex: bool, lower, upper) -> CellList:
     )
     offsets = (_kuhn(strides) if simplex else _tensor(strides)).astype(np.int32)
     cells = (corner.reshape(-1, 1, 1).astype(np.int32) + offsets).reshape(-1, offsets.shape[1])
-    return CellList(cell, cells, points)
+    return CellList({cell: cells.astype(PETSc.IntType, copy=False)}, points)
 
 
 def _tensor(strides) -> np.ndarray:

@@ -17,12 +17,11 @@ from ..errors import MeshError, collectively
 from ..options import given_numbers, given_text, given_truth, is_given
 from ..value_checks import array, plural, reals, shown, truth
 from ..value_checks import path as given_path
-from .cell_list import MOST_CELLS, CellList, box_cell, box_cells, name_parts, points_of, side_facets
+from .cell_list import MOST_CELLS, CellList, box_cell, box_cells, name_parts, plex_of, points_of, side_facets
 from .files import gmsh, meshio_file
-from .mixed_list import MixedList, plex_of
 from .partition.distribute import prepare as prepare
 from .plex_points import PlexPoints
-from .shapes import CELLS, SHAPES, SURFACE, shape
+from .shapes import SHAPES, SURFACE, shape
 
 _BY_SIZE = {(shape(name).dim, shape(name).num_vertices): name for name in SHAPES}
 BOX = tuple(f"dm_plex_{name}" for name in "dim simplex box_faces box_lower box_upper box_bd".split())
@@ -106,7 +105,6 @@ def box(faces, simplex: bool, lower, upper, comm, periodic: str = ""):
         lower, upper = (_corner(at, len(faces)) for at in (lower, upper))
         if comm.rank == 0:
             listed = box_cells(faces, simplex, lower, upper).joined(periodic)
-            listed.cells = listed.cells.astype(PETSc.IntType, copy=False)
     points, facets = points_of(listed, cell)
     if listed is not None:
         for name, found in side_facets(facets, listed.points, lower, upper, listed.periods).items():
@@ -126,9 +124,7 @@ def from_cells(cells, points, boundaries, regions, cell, comm, periodic: str = "
     """A mesh from the arrays of rank 0."""
     listed = None
     with collectively(comm):
-        if comm.rank == 0 and isinstance(cells, Mapping):
-            listed = MixedList(dict(cells), points, boundaries, regions).checked().joined(periodic)
-        elif comm.rank == 0:
+        if comm.rank == 0 and not isinstance(cells, Mapping):
             if cell is None:
                 shapes = (array(what, given, MeshError).shape for what, given in (("Points", points), ("Cells", cells)))
                 key = tuple((0, *found)[-1] for found in shapes)
@@ -144,13 +140,13 @@ def from_cells(cells, points, boundaries, regions, cell, comm, periodic: str = "
                 raise MeshError(
                     f"Cells of shape {shown(cell)} were asked for; accepted shapes are {', '.join(SHAPES)}."
                 )
-            more = points, boundaries, regions
-            listed = (CellList(cell, cells, *more) if cell in CELLS else MixedList({cell: cells}, *more)).checked()
-            listed = listed.joined(periodic)
+            cells = {cell: cells}
+        if comm.rank == 0:
+            listed = CellList(dict(cells), points, boundaries, regions).checked().joined(periodic)
     return from_list(listed, comm)
 
 
-def from_list(listed: CellList | MixedList | None, comm):
+def from_list(listed: CellList | None, comm):
     """A mesh from a checked list that rank 0 has."""
     cell = comm.bcast(getattr(listed, "cell", None))
     if cell is None:

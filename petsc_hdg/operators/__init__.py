@@ -4,6 +4,7 @@ from ..lookup import lookup
 
 OPERATORS = {
     "MixedGalerkin": "MixedOperator",
+    "MixedPenalty": "MixedPenaltyOperator",
     "ContinuousGalerkin": "CGOperator",
     "CondensedDiscretization": "CondensedOperator",
     "InteriorPenalty": "SIPGOperator",
@@ -24,6 +25,7 @@ _PUBLIC = {
     "JacobianContext": "matfree",
     "JointState": "condensed.in_time",
     "MixedOperator": "cg.mixed",
+    "MixedPenaltyOperator": "sipg.mixed",
     "PolytopicOperator": "poly.operator",
     "SIPGOperator": "sipg.operator",
     "StateCallbacks": "condensed.cell_elimination",

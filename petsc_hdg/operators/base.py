@@ -54,6 +54,11 @@ class DeviceOperator:
         """Operators of the cells of each shape, which share the vectors; itself where there is one."""
         return (self,)
 
+    @property
+    def members(self) -> tuple:
+        """The operators among the parts and this one that have kernels and data of cells."""
+        return self.parts
+
     def _load_cells(self) -> None:
         """Buffers of the numbers and data of cells."""
         disc = self.discretization

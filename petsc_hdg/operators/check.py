@@ -217,8 +217,9 @@ def check_kernels(operator) -> None:
             _check("trace", each)
         operator.checked = operator.taken
     else:
-        for part in operator.parts:
-            _check("poly" if disc.is_polytopic else "sipg" if disc.has_penalties else "cg", part)
+        for part in operator.members:
+            is_penalized = part.discretization.has_penalties
+            _check("poly" if disc.is_polytopic else "sipg" if is_penalized else "cg", part)
 
 
 def _check(scheme: str, operator) -> None:

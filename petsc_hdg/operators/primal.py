@@ -48,7 +48,7 @@ class PrimalOperator(DeviceOperator):
         if self._followed != other.version:
             self._followed = other.version
             self._load_constants(other.constants)
-            for part, source in zip(self.parts, other.parts, strict=True):
+            for part, source in zip(self.members, other.members, strict=True):
                 part.aux_rows = source.aux_rows
                 arrays.upload(part._aux, np.ascontiguousarray(part.aux_rows, arrays.real), "auxiliary")
         self.time, self.shift = other.time, other.shift
@@ -102,12 +102,13 @@ class PrimalOperator(DeviceOperator):
         return dict(self.kernels) | vars(self).get("matrix_kernels", {})
 
     @cached_property
-    def error_kernel(self) -> Kernel:
-        return Kernel(cell_error_spec(self.discretization), self.device)
+    def error_kernel(self) -> tuple[Kernel, ...]:
+        """Kernels of the parts."""
+        return tuple(Kernel(cell_error_spec(part.discretization), self.device) for part in self.parts)
 
-    def integral_kernel(self, objective) -> Kernel:
-        """Kernel of an Objective, for `integrals`. Not collective."""
-        return Kernel(cell_integral_spec(self.discretization, objective), self.device)
+    def integral_kernel(self, objective) -> tuple[Kernel, ...]:
+        """Kernels of an Objective on the parts, for `integrals`. Not collective."""
+        return tuple(Kernel(cell_integral_spec(part.discretization, objective), self.device) for part in self.parts)
 
     @cached_property
     def _flux_kernel(self) -> Kernel:
@@ -182,29 +183,35 @@ class PrimalOperator(DeviceOperator):
         """Squared errors [2, component] over this rank's cells: L2, then the gradient's. Collective."""
         return self.integrals(self.error_kernel, u, t).sum(axis=1).reshape(2, -1)
 
-    def integrals(self, kernel: Kernel, u, t: float) -> np.ndarray:
+    def integrals(self, kernels: tuple, u, t: float) -> np.ndarray:
         """Integrals [component, cell] of a pointwise function over this rank's cells. Collective."""
-        disc = self.discretization
-        shape = (kernel.spec.rows, disc.stride)
         self.update_essential(self.current, t)
         self.current.use(u)
-        sums = self.arrays.zeros(int(np.prod(shape)))
-        self._launch_cells(kernel, sums, state=self.current, t=t)
-        return self.arrays.to_host(sums, shape, name="integrals")[:, : disc.mesh.num_cells].astype(float)
+        found = []
+        for part, kernel in zip(self.parts, kernels, strict=True):
+            shape = (kernel.spec.rows, part.discretization.stride)
+            sums = self.arrays.zeros(int(np.prod(shape)))
+            part._launch_cells(kernel, sums, state=self.current, t=t)
+            found.append(self.arrays.to_host(sums, shape, name="integrals")[:, : part.discretization.mesh.num_cells])
+        return np.concatenate(found, axis=1).astype(float)
 
-    def boundary_integrals(self, kernel: Kernel, label: str, u, t: float, side: str | None = None) -> np.ndarray:
+    def boundary_integrals(self, kernels: tuple, label: str, u, t: float, side: str | None = None) -> np.ndarray:
         """Integrals [component, facet] of a pointwise function over this rank's facets of a named boundary, of u and
         its gradient in the cells, those of a region. Collective."""
         sides = self.discretization.mesh.boundary_facets(label, side is not None, side)
-        return self.over_sides(kernel, *sides, u, t)
+        return self.over_sides(kernels, *sides, u, t)
 
-    def over_sides(self, kernel: Kernel, cells: np.ndarray, local: np.ndarray, u, t: float) -> np.ndarray:
-        """The same over facets of cells [n], by their numbers in these [n]. Collective."""
+    def over_sides(self, kernels: tuple, cells: np.ndarray, local: np.ndarray, u, t: float) -> np.ndarray:
+        """The same over facets of cells [n], ascending, by their numbers in these [n]. Collective."""
         self.update_essential(self.current, t)
         self.current.use(u)
         self.update_essential(self.rest, t)
-        facets = np.stack([cells, local, 0 * local], axis=1)
-        return self.over_facets(kernel, facets, kernel.spec.rows, self.current, self.rest, t=t)
+        facets, found = np.stack([cells, local, 0 * local], axis=1), []
+        for part, kernel in zip(self.parts, kernels, strict=True):
+            mine = part.discretization.mesh.cells
+            here = facets[(cells >= mine.start) & (cells < mine.stop)] - [mine.start, 0, 0]
+            found.append(part.over_facets(kernel, here, kernel.spec.rows, self.current, self.rest, t=t))
+        return np.concatenate(found, axis=1)
 
     def over_facets(self, kernel: Kernel, facets: np.ndarray, rows: int, *vectors, t: float) -> np.ndarray:
         """Launch a kernel over some facets and return its result [row, facet]; facets [facet, number] as it takes them;

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from itertools import combinations
 
 import basix
 import numpy as np
 
-from ..reference import ReferenceElement, cell_dim, facet_cell
+from ..reference import ReferenceElement, facet_cell, is_tensor, on_facets
 from .arrays import gather_rows
 
 _GRID = 1e-8  # spacing of the grid that tells facets apart, relative to the mesh's size
@@ -54,14 +55,7 @@ def steps(cell: str, wanted: int, num_cells: int, budget: int) -> int:
 @cache
 def facet_points(cell: str, n: int) -> np.ndarray:
     """The lattice of each facet in reference coordinates of the cell [facet, point, dim]."""
-    kind, dim = basix.CellType[cell], cell_dim(cell)
-    corners = basix.geometry(kind)
-    local = lattice(facet_cell(cell), n)[0]
-    found = []
-    for facet in basix.topology(kind)[dim - 1]:
-        corner = corners[facet]
-        found.append(corner[0] + local @ (corner[1:dim] - corner[0]))
-    return np.array(found)
+    return on_facets(cell, lattice(facet_cell(cell), n)[0])
 
 
 @cache
@@ -94,7 +88,8 @@ class FacetSet:
 def all_facets(element: ReferenceElement, points: np.ndarray, cells: np.ndarray) -> FacetSet:
     """The facets of the given cells [n] of this rank, those between two of them once."""
     keys = _keys(element, points[cells], points.reshape(-1, element.dim).min(axis=0, initial=0.0), 1.0)
-    first = np.unique(keys, return_index=True)[1]
+    number, first = np.unique(keys, return_index=True)
+    first = first[number > 0]
     return FacetSet(cells[first // keys.shape[1]], first % keys.shape[1])
 
 
@@ -107,9 +102,10 @@ def skin(comm, element: ReferenceElement, points: np.ndarray, tags: np.ndarray) 
     keys = _keys(element, points, lower, size).ravel()
     count = len(keys) // max(1, len(points))
     order = np.argsort(keys, kind="stable")
+    order = order[np.searchsorted(keys[order], 1) :]
     paired = np.flatnonzero(keys[order[1:]] == keys[order[:-1]])
     first, second = order[paired], order[paired + 1]
-    alone = np.ones(len(keys), bool)
+    alone = keys > 0
     alone[first] = alone[second] = False
     alone = np.flatnonzero(alone)
     status = _across_ranks(comm, keys[alone], tags[alone // count] if count else tags[:0])
@@ -146,9 +142,22 @@ def _box(comm, points: np.ndarray) -> tuple[np.ndarray, float]:
 
 
 def _keys(element: ReferenceElement, points: np.ndarray, lower: np.ndarray, size: float) -> np.ndarray:
-    """A number [cell, facet] uint64 for the place of each facet's centre."""
-    centres = facet_points(element.cell, 1).mean(axis=1)
-    return place_keys(element.tabulate(centres, 0)[0] @ points, lower, size)
+    """A number [cell, facet] uint64 for the place of each facet: of its centre, where sides of it have collapsed of the
+    mean of the corners that are left; 0 of facets that have collapsed themselves."""
+    kind, dim = basix.CellType[element.cell], element.dim
+    centres = element.tabulate(facet_points(element.cell, 1).mean(axis=1), 0)[0] @ points
+    flat = np.zeros(centres.shape[:2], bool)
+    for facet, vertices in enumerate(basix.topology(kind)[dim - 1] if is_tensor(element.cell) else ()):
+        corners = points[:, vertices]
+        times = np.ones(corners.shape[:2])  # that each corner is there
+        for a, b in combinations(range(len(vertices)), 2):
+            same = np.abs(corners[:, a] - corners[:, b]).max(axis=1) <= _GRID * size
+            times[:, a] += same
+            times[:, b] += same
+        count = (1 / times).sum(axis=1)
+        some, flat[:, facet] = count < len(vertices) - 0.5, count < dim - 0.5
+        centres[some, facet] = np.einsum("cv,cvd->cd", 1 / times[some], corners[some]) / count[some, None]
+    return np.where(flat, np.uint64(0), place_keys(centres, lower, size) | np.uint64(1))
 
 
 def place_keys(places: np.ndarray, lower: np.ndarray, size: float) -> np.ndarray:

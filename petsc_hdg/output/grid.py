@@ -10,11 +10,12 @@ import numpy as np
 from ..errors import OptionError
 from ..reference import ReferenceElement
 from ..value_checks import plural
-from .lagrange import MAX_DEGREE, to_vtk, vtk_type
+from .lagrange import MAX_DEGREE, STRAIGHT, to_vtk, vtk_type
 from .vtu import Sampling, negative_cells, padded
 
 MESHIO = {
-    1: {"triangle": "triangle", "quadrilateral": "quad", "tetrahedron": "tetra", "hexahedron": "hexahedron"},
+    1: {"triangle": "triangle", "quadrilateral": "quad", "tetrahedron": "tetra", "hexahedron": "hexahedron"}
+    | {"prism": "wedge", "pyramid": "pyramid"},
     2: {"triangle": "triangle6", "quadrilateral": "quad9", "tetrahedron": "tetra10", "hexahedron": "hexahedron27"},
 }
 
@@ -23,57 +24,78 @@ MESHIO = {
 class Grid:
     """A solution as arrays, from `problem.to_numpy`: of this rank's cells, or of all.
 
-    cell, degree  shape of the cells and degree of their nodes, which are those of ReferenceElement(cell, degree)
+    degree        of the nodes, which are those of ReferenceElement(cell, degree)
     points        [node, dim] coordinates in the mesh's length unit
-    cells         [cell, node of the cell] rows of `points`
+    blocks        shape of cells -> [cell, node of the cell] rows of `points`
     point_data    name -> [node, component]
-    cell_data     name -> [cell, component]
+    cell_data     name -> [cell, component], of the cells of the first shape, then of the next
     """
 
-    cell: str
     degree: int
     points: np.ndarray
-    cells: np.ndarray
+    blocks: dict[str, np.ndarray]
     point_data: dict[str, np.ndarray]
     cell_data: dict[str, np.ndarray]
 
     def __repr__(self) -> str:
-        data = ", ".join([*self.point_data, *self.cell_data])
-        cells = f"{plural(len(self.points), 'point')}, {plural(len(self.cells), f'{self.cell} cell')}"
+        data, count = ", ".join([*self.point_data, *self.cell_data]), sum(map(len, self.blocks.values()))
+        cells = f"{plural(len(self.points), 'point')}, {plural(count, f'{self.cell} cell')}"
         return f"<Grid: {cells} of degree {self.degree}; {data}>"
+
+    @property
+    def cell(self) -> str:
+        """Shape of the cells, several joined by " and "."""
+        return " and ".join(self.blocks)
+
+    @property
+    def cells(self) -> np.ndarray:
+        """Rows of `points` [cell, node of the cell] of cells of one shape. Raises OptionError where there are more."""
+        if len(self.blocks) > 1:
+            raise OptionError(f"A grid of {self.cell} cells has rows of each shape; take grid.blocks, by shape.")
+        return next(iter(self.blocks.values()))
 
     def to_meshio(self):
         """A meshio.Mesh of degree 1 or 2, which all formats take: above degree 2 the nodes are those of degree 2."""
-        points, cells, data = self._in_vtk_order(max(MESHIO))
-        name = MESHIO[min(self.degree, 2)][self.cell]
-        cell_data = {key: [_flat(of)] for key, of in self.cell_data.items()}
-        return _imported("meshio").Mesh(points, [(name, cells)], data, cell_data)
+        degree, points, blocks, data = self._in_vtk_order(max(MESHIO))
+        ends = np.cumsum([len(rows) for rows in blocks])[:-1]
+        cell_data = {key: np.split(_flat(of), ends) for key, of in self.cell_data.items()}
+        cells = [(MESHIO[degree][cell], rows) for cell, rows in zip(self.blocks, blocks, strict=True)]
+        return _imported("meshio").Mesh(points, cells, data, cell_data)
 
     def to_pyvista(self):
         """A pyvista.UnstructuredGrid. Raises OptionError where PyVista is not installed."""
         pyvista = _imported("pyvista")
-        points, cells, data = self._in_vtk_order(MAX_DEGREE)
-        counted = np.insert(cells, 0, cells.shape[1], axis=1)
-        kinds = np.full(len(cells), vtk_type(self.cell, min(self.degree, MAX_DEGREE)), np.uint8)
-        grid = pyvista.UnstructuredGrid(counted.ravel(), kinds, padded(points, self.points.shape[1]))
+        degree, points, blocks, data = self._in_vtk_order(MAX_DEGREE)
+        counted = np.concatenate([np.insert(rows, 0, rows.shape[1], axis=1).ravel() for rows in blocks])
+        kinds = np.repeat([vtk_type(cell, degree) for cell in self.blocks], [len(rows) for rows in blocks])
+        grid = pyvista.UnstructuredGrid(counted, kinds.astype(np.uint8), padded(points, self.points.shape[1]))
         for target, given in ((grid.point_data, data), (grid.cell_data, self.cell_data)):
             for name, values in given.items():
                 target[name] = _flat(values)
         return grid
 
-    def _in_vtk_order(self, most: int) -> tuple[np.ndarray, np.ndarray, dict]:
-        """Points, cells of positive orientation and data at VTK's nodes: the same nodes up to degree 2, above it
-        equispaced ones of each cell, of degree `most` at most."""
-        places, dim = self.points[self.cells], self.points.shape[1]
-        if self.degree > 2:
-            sample = Sampling(ReferenceElement(self.cell, self.degree), min(self.degree, most), places)
-            points = sample(places)[:, :dim]
-            data = {name: _flat(sample(of[self.cells])) for name, of in self.point_data.items()}
-            return points, np.arange(len(points)).reshape(len(places), -1), data
-        straight, mirrored = (to_vtk(self.cell, self.degree, self.degree, m).argmax(axis=1) for m in (False, True))
-        negative = negative_cells(ReferenceElement(self.cell, self.degree), places)
-        cells = np.where(negative[:, None], self.cells[:, mirrored], self.cells[:, straight])
-        return self.points, cells, {name: _flat(padded(of, dim)) for name, of in self.point_data.items()}
+    def _in_vtk_order(self, most: int) -> tuple[int, np.ndarray, list[np.ndarray], dict]:
+        """Degree, points, cells of positive orientation of each block, and data at VTK's nodes: the same nodes up to
+        degree 2, else equispaced ones of each cell, of degree `most` at most, of prisms and pyramids the vertices."""
+        dim, blocks, found, first = self.points.shape[1], [], [], 0
+        degree = min(self.degree, *(STRAIGHT.get(cell, most) for cell in self.blocks))
+        for cell, rows in self.blocks.items():
+            element, places = ReferenceElement(cell, self.degree), self.points[rows]
+            if self.degree > 2 or degree < self.degree:
+                sample = Sampling(element, degree, places)
+                found.append([sample(of[rows]) for of in (self.points, *self.point_data.values())])
+                blocks.append(first + np.arange(len(found[-1][0])).reshape(len(rows), len(sample.straight)))
+                first += len(found[-1][0])
+            else:
+                straight, mirrored = (to_vtk(cell, degree, degree, m).argmax(axis=1) for m in (False, True))
+                negative = negative_cells(element, places)[:, None]
+                blocks.append(np.where(negative, rows[:, mirrored], rows[:, straight]))
+        points, *data = (
+            map(np.concatenate, zip(*found, strict=True))
+            if found
+            else (padded(of, dim) for of in (self.points, *self.point_data.values()))
+        )
+        return degree, points[:, :dim], blocks, dict(zip(self.point_data, map(_flat, data), strict=True))
 
 
 def _flat(values: np.ndarray) -> np.ndarray:

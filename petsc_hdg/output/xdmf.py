@@ -12,15 +12,17 @@ from .checkpoint_file import Quiet, h5py_package
 from .grid import Grid
 
 TYPES = {
-    "triangle": "Triangle",
-    "quad": "Quadrilateral",
-    "tetra": "Tetrahedron",
-    "hexahedron": "Hexahedron",
-    "triangle6": "Triangle_6",
-    "quad9": "Quadrilateral_9",
-    "tetra10": "Tetrahedron_10",
-    "hexahedron27": "Hexahedron_27",
-}  # by meshio's names
+    "triangle": ("Triangle", 4),
+    "quad": ("Quadrilateral", 5),
+    "tetra": ("Tetrahedron", 6),
+    "pyramid": ("Pyramid", 7),
+    "wedge": ("Wedge", 8),
+    "hexahedron": ("Hexahedron", 9),
+    "quad9": ("Quadrilateral_9", 35),
+    "triangle6": ("Triangle_6", 36),
+    "tetra10": ("Tetrahedron_10", 38),
+    "hexahedron27": ("Hexahedron_27", 50),
+}  # name and number, by meshio's names
 ATTRIBUTES = {1: "Scalar", 3: "Vector", 9: "Tensor"}  # by the number of components
 
 
@@ -28,12 +30,16 @@ def write_arrays(path: Path, grid: Grid) -> str:
     """Write the arrays of a grid of degree 1 or 2 (sampled from higher ones) to an HDF5 file and return the elements of
     XDMF's Grid that describe them, for a file beside it. Raises OptionError, and no partial file is left."""
     mesh = grid.to_meshio()
-    (block,), name = mesh.cells, escape(path.name)
-    parts = [("Topology", f'TopologyType="{TYPES[block.type]}" NumberOfElements="{len(block.data)}"', block.data)]
+    kind, cells, name = TYPES[mesh.cells[0].type][0], mesh.cells[0].data, escape(path.name)
+    if len(mesh.cells) > 1:  # the number of its shape before the nodes of each cell
+        kind, cells = "Mixed", [np.insert(each.data, 0, TYPES[each.type][1], axis=1).ravel() for each in mesh.cells]
+        cells = np.concatenate(cells)
+    count = sum(len(each.data) for each in mesh.cells)
+    parts = [("Topology", f'TopologyType="{kind}" NumberOfElements="{count}"', cells)]
     parts += [("Geometry", f'GeometryType="{"XYZ"[: mesh.points.shape[1]]}"', mesh.points)]
     for where, data in (
         ("Node", mesh.point_data),
-        ("Cell", {key: values for key, (values,) in mesh.cell_data.items()}),
+        ("Cell", {key: np.concatenate(values) for key, values in mesh.cell_data.items()}),
     ):
         for key, values in data.items():
             kind = ATTRIBUTES.get(values.size // len(values), "Matrix")

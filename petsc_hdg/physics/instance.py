@@ -93,6 +93,12 @@ class Instance:
         return any(has_jumps(entry.program, _X) for entry in forms)
 
     @cached_property
+    def flux_has_steps(self) -> bool:
+        """True if f1 may do so."""
+        forms = (entry for entry in self.residual + (self.jacobian or ()) if entry.term.kind in ("f1", "g2", "g3"))
+        return any(has_jumps(entry.program, _X) for entry in forms)
+
+    @cached_property
     def has_constant_jacobian(self) -> bool:
         """True if the residual is affine in the solution and its derivative in f0 and f1 is the same at all points of
         a cell: it depends on constants, t and auxiliary fields of the space "cell" alone.

@@ -222,6 +222,10 @@ class Physics(Described):
         """True if f0, f1 or a condition may jump where x passes a bound, in `dim` dimensions."""
         return self._instance(dim).has_steps
 
+    def flux_has_steps(self, dim: int) -> bool:
+        """True if f1 may."""
+        return self._instance(dim).flux_has_steps
+
     def dependence(self, dim: int, with_stabilization: bool = False) -> Dependence:
         """On what element matrices depend besides geometry and constants, in `dim` dimensions."""
         return dependence(self._instance(dim), with_stabilization)

@@ -7,6 +7,7 @@ from .element import (
     Tabulation,
     cell_dim,
     cell_quadrature,
+    collapse,
     entity_shapes,
     facet_cell,
     facet_count,
@@ -18,6 +19,7 @@ from .element import (
     lobatto_facet_quadrature,
     on_facets,
     symmetric_quadrature,
+    table_of,
     tabulate,
     tensor_points,
 )
@@ -29,6 +31,7 @@ __all__ = [
     "Tabulation",
     "cell_dim",
     "cell_quadrature",
+    "collapse",
     "entity_shapes",
     "facet_cell",
     "facet_count",
@@ -40,6 +43,7 @@ __all__ = [
     "lobatto_facet_quadrature",
     "on_facets",
     "symmetric_quadrature",
+    "table_of",
     "tabulate",
     "tensor_points",
 ]

@@ -12,6 +12,7 @@ import basix
 import numpy as np
 
 CELLS = ("triangle", "quadrilateral", "tetrahedron", "hexahedron")
+BELOW_APEX = 1e-7  # distance at which derivatives at the apex of a pyramid are taken
 ROUND_OFF = 1e-14  # entries this close to a whole number are that number: kernels can leave out exact zeros
 
 
@@ -23,12 +24,7 @@ def cell_dim(cell: str) -> int:
 def facet_cell(cell: str) -> str:
     """Name of the reference cell of a facet, of cells that have facets of one shape: `interval`, `triangle` or
     `quadrilateral`."""
-    return {
-        "triangle": "interval",
-        "quadrilateral": "interval",
-        "tetrahedron": "triangle",
-        "hexahedron": "quadrilateral",
-    }[cell]
+    return entity_shapes(cell)[-2][0]
 
 
 def entity_shapes(cell: str) -> list[list[str]]:
@@ -58,7 +54,7 @@ class ReferenceElement:
     is basix's.
     """
 
-    cell: str
+    cell: str  # several joined by " and ": what is the same for all of them
     degree: int
 
     def _basix(self):
@@ -82,6 +78,9 @@ class ReferenceElement:
 
     @property
     def num_basis(self) -> int:
+        """Number of functions, of several shapes the largest."""
+        if " and " in self.cell:
+            return max(ReferenceElement(cell, self.degree).num_basis for cell in self.cell.split(" and "))
         return len(self.nodes)
 
     @cached_property
@@ -107,9 +106,14 @@ class ReferenceElement:
     def tabulate(self, points: np.ndarray, derivatives: int = 1) -> np.ndarray:
         """Basis and derivatives [1 + dim, point, basis] at reference points [point, dim].
 
-        Without derivatives (`derivatives=0`): [1, point, basis].
+        Without derivatives (`derivatives=0`): [1, point, basis]. At the apex of pyramids, where those of rational
+        functions depend on the direction, derivatives are the limits along the axis.
         """
-        table = np.asarray(self._basix().tabulate(derivatives, np.ascontiguousarray(points))[..., 0])
+        points, element = np.ascontiguousarray(points), self._basix()
+        table = np.asarray(element.tabulate(derivatives, points)[..., 0])
+        if self.cell == "pyramid" and derivatives:
+            below = np.array([[BELOW_APEX / 2, BELOW_APEX / 2, 1 - BELOW_APEX]])
+            table[1:, points[:, 2] > 1 - BELOW_APEX] = element.tabulate(derivatives, below)[1:, :, :, 0]
         return table @ self._of_nodes if self._is_moved else table
 
     @cached_property
@@ -126,9 +130,16 @@ class Tabulation:
     gradients: np.ndarray
 
 
-def tabulate(element: ReferenceElement, points: np.ndarray) -> Tabulation:
-    """Tabulate an element at reference points [point, dim]."""
-    table = element.tabulate(points, 1)
+def table_of(element: ReferenceElement, points: np.ndarray, cell: str) -> np.ndarray:
+    """Table [1 + dim, point, basis] of an element at points of a cell; of several shapes that of this one's functions,
+    then zeros."""
+    table = ReferenceElement(cell, element.degree).tabulate(points, 1)
+    return np.pad(table, ((0, 0), (0, 0), (0, element.num_basis - table.shape[2])))
+
+
+def tabulate(element: ReferenceElement, points: np.ndarray, cell: str = "") -> Tabulation:
+    """Tabulate an element at reference points [point, dim], of several shapes the functions of one: see table_of."""
+    table = table_of(element, points, cell or element.cell)
     table = np.where(np.abs(table - np.rint(table)) < ROUND_OFF, np.rint(table), table)
     return Tabulation(np.ascontiguousarray(table[0]), np.ascontiguousarray(np.moveaxis(table[1:], 0, -1)))
 
@@ -175,27 +186,27 @@ def symmetric_quadrature(cell: str, degree: int) -> Quadrature:
 
 
 def facet_quadrature(cell: str, degree: int) -> tuple[list[Quadrature], np.ndarray]:
-    """Rules on each facet of a reference cell.
+    """Rules on each facet of a reference cell, or of several, joined by " and ", in turn.
 
     Returns
         rules    one Quadrature a facet: points in the cell's reference coordinates, weights that measure it there;
                  those of facets of two shapes have as many points, some without weight
         normals  [facet, dim] outward unit normals of the reference cell
     """
-    kind = basix.CellType[cell]
-    dim = cell_dim(cell)
-    vertices, of_facets = basix.geometry(kind), entity_shapes(cell)[dim - 1]
-    given = {shape: _rule(shape, degree) for shape in of_facets}
-    most = max(rule.num_points for rule in given.values())
-    rules = []
-    for facet, shape in zip(basix.topology(kind)[dim - 1], of_facets, strict=True):
-        corner, rule = vertices[facet], given[shape]
-        tangents = np.stack([corner[i + 1] - corner[0] for i in range(dim - 1)], axis=1)
-        measure = np.sqrt(np.linalg.det(tangents.T @ tangents))
-        more = most - rule.num_points
-        points = np.pad(rule.points, ((0, more), (0, 0)), mode="edge")
-        rules.append(Quadrature(corner[0] + points @ tangents.T, np.pad(rule.weights, (0, more)) * measure))
-    return rules, np.asarray(basix.cell.facet_outward_normals(kind))
+    cells = cell.split(" and ")
+    given = {shape: _rule(shape, degree) for name in cells for shape in entity_shapes(name)[-2]}
+    most, rules, normals = max(rule.num_points for rule in given.values()), [], []
+    for name in cells:
+        kind, dim = basix.CellType[name], cell_dim(name)
+        for facet, shape in zip(basix.topology(kind)[dim - 1], entity_shapes(name)[dim - 1], strict=True):
+            corner, rule = basix.geometry(kind)[facet], given[shape]
+            tangents = np.stack([corner[i + 1] - corner[0] for i in range(dim - 1)], axis=1)
+            measure = np.sqrt(np.linalg.det(tangents.T @ tangents))
+            more = most - rule.num_points
+            points = np.pad(rule.points, ((0, more), (0, 0)), mode="edge")
+            rules.append(Quadrature(corner[0] + points @ tangents.T, np.pad(rule.weights, (0, more)) * measure))
+        normals.append(basix.cell.facet_outward_normals(kind))
+    return rules, np.concatenate(normals)
 
 
 def inside(cell: str, points: np.ndarray, distance: float) -> np.ndarray:
@@ -217,6 +228,17 @@ def gauss_lobatto(degree: int) -> tuple[np.ndarray, np.ndarray]:
     )
     order = np.argsort(points[:, 0])
     return np.ascontiguousarray(points[order, 0]), np.ascontiguousarray(weights[order])
+
+
+def collapse(cell: str, points: np.ndarray) -> np.ndarray:
+    """Points [point, dim] of a reference cell from those of the square or cube, some of whose edges or faces collapse:
+    functions of degree k on the cell are then some of degree k in each direction."""
+    found, (x, y) = points.copy(), points[:, :2].T
+    if cell in ("triangle", "tetrahedron", "prism"):  # facets of a triangle keep their numbers
+        found[:, 0], found[:, 1] = x * (1 - y), (1 - x) * (1 - y)
+    if cell in ("tetrahedron", "pyramid"):
+        found[:, :2] *= 1 - points[:, 2:]
+    return found
 
 
 def tensor_points(points: np.ndarray, dim: int) -> np.ndarray:

@@ -27,7 +27,7 @@ def shuffled(simplex: bool, faces=(7, 5)) -> CellList:
     around = np.stack([np.roll(row, rng.integers(len(row))) for row in around[rng.permutation(len(around))]])
     points = np.empty_like(listed.points)
     points[number] = listed.points
-    return CellList(listed.cell, around[:, np.argsort(PLEX_ORDER[listed.cell])].astype(PETSc.IntType), points)
+    return CellList({listed.cell: around[:, np.argsort(PLEX_ORDER[listed.cell])].astype(PETSc.IntType)}, points)
 
 
 def in_space(simplex: bool) -> CellList:
@@ -45,7 +45,7 @@ def in_space(simplex: bool) -> CellList:
     cells = np.stack([row[np.array(symmetries[rng.integers(len(symmetries))])] for row in cells])
     points = np.empty_like(listed.points)
     points[number] = listed.points
-    return CellList(listed.cell, cells.astype(PETSc.IntType), points)
+    return CellList({listed.cell: cells.astype(PETSc.IntType)}, points)
 
 
 def reversed_cell(simplex: bool) -> CellList:
@@ -53,7 +53,7 @@ def reversed_cell(simplex: bool) -> CellList:
     listed = shuffled(simplex)
     around = listed.cells[:, PLEX_ORDER[listed.cell]]
     around[9] = around[9][::-1].copy()
-    return CellList(listed.cell, around[:, np.argsort(PLEX_ORDER[listed.cell])], listed.points)
+    return CellList({listed.cell: around[:, np.argsort(PLEX_ORDER[listed.cell])]}, listed.points)
 
 
 @pytest.mark.parametrize("simplex", [True, False])

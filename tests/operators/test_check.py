@@ -33,7 +33,7 @@ FAULTS = {  # kernel found wrong -> (variant, file, right text, wrong text)
     "cg_patch_residual": ("patch", "cg_patch.cl", "int e = 0; e < SLOTS", "int e = 1; e < SLOTS"),
     "condense": ("hdg", "condense.cl", "recovery[place * NE + ROW(a)] = -", "recovery[place * NE + ROW(a)] = "),
     "condense_solve": ("hdg", "condense_solve.cl", "= s[k] - damping * step[k]", "= s[k] - step[k] / 2"),
-    "sipg_penalty": ("sipg", "sipg_penalty.cl", "found *= PENALTY", "found *= 2 * PENALTY"),
+    "sipg_penalty": ("sipg", "sipg_penalty.cl", "return PENALTY", "return 2 * PENALTY"),
     "sipg_action": ("sipg", "sipg_flux.clh", "d_own->u[c] - d_other->u[c]", "d_own->u[c] + d_other->u[c]"),
     "sipg_facet_residual": ("sipg split", "role_residual.clh", "SIPG_FLUXES\n", "SIPG_FLUXES if (f) f0[0] = 0;\n"),
     "sipg_facet_coupling": ("sipg", "sipg_facet_coupling.cl", "JACOBIAN(NONE, TRIAL)", "JACOBIAN(TRIAL, TRIAL)"),

@@ -7,6 +7,7 @@ essential on a part of the boundary.
 import sys
 
 import numpy as np
+import run_mixed
 from petsc4py import PETSc
 from sample_meshes import SHAPES, bent, box_mesh
 
@@ -22,6 +23,7 @@ PHYSICS = Physics(
     f1="for (d = 0; d < dim*3; ++d) f1[d] = u_x[d];",
     boundary=[Dirichlet("left", "g[0] = 0;", components=(0,))],
 )
+MIXED = ("plane", "solid")  # meshes of several shapes
 SCHEMES = {"cg_gpu": 3, "hdg_gpu": 2, "sipg_gpu": 2, "poly_gpu": 1}
 
 
@@ -32,15 +34,18 @@ def functions(x: np.ndarray) -> np.ndarray:
 
 def main(path: str, seed: int) -> None:
     found = {}
-    for cell in SHAPES:
-        for name, degree in SCHEMES.items():
-            mesh = box_mesh(cell, seed=3, order_seed=seed, comm=PETSc.COMM_WORLD, partition_seed=seed)
-            if name == "cg_gpu" and mesh.dim == 2:
+    for cell in (*SHAPES, *MIXED):
+        for name, degree in SCHEMES.items() if cell in SHAPES else [("cg_gpu", 3)]:
+            if cell in MIXED:
+                mesh = run_mixed.made(cell, seed)
+            else:
+                mesh = box_mesh(cell, seed=3, order_seed=seed, comm=PETSc.COMM_WORLD, partition_seed=seed)
+            if name == "cg_gpu" and cell in ("triangle", "quadrilateral"):
                 mesh = bent(mesh)
             options = Options(backend=name, degree=degree, poly_agglomerates=5)
             kind = scheme(options)
             mesh = kind.on_mesh(mesh, options)
-            disc = kind(mesh, kind.prepared(PHYSICS, options, mesh.dim), options)
+            disc = kind.on(mesh, kind.prepared(PHYSICS, options, mesh.dim), options, None)
             disc.dofmap  # noqa: B018  numbers
             unknowns = CanonicalUnknowns(disc)
             values = nodal_values(disc, functions)

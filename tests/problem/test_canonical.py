@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from run_canonical import SCHEMES
+from run_canonical import MIXED, SCHEMES
 from sample_meshes import SHAPES
 
 SCRIPT = Path(__file__).with_name("run_canonical.py")
-CASES = [f"{cell} {scheme}" for cell in SHAPES for scheme in SCHEMES]
+CASES = [f"{cell} {scheme}" for cell in SHAPES for scheme in SCHEMES] + [f"{mesh} cg_gpu" for mesh in MIXED]
 
 
 @pytest.fixture(scope="module")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
+from types import SimpleNamespace
 
 import meshio
 import numpy as np
@@ -12,6 +14,7 @@ import pytest
 import run_mixed
 import vtu_reader
 from mixed_meshes import plane, solid
+from mpi4py.MPI import COMM_SELF as COMM
 from petsc4py import PETSc
 from sample_physics import everything, give_everything, smooth_poisson
 
@@ -24,6 +27,12 @@ from petsc_hdg.discretizations.transposition import DeviceLimits
 from petsc_hdg.errors import MeshError, OptionError
 from petsc_hdg.operators import JacobianContext, create_operator
 from petsc_hdg.options import Options
+from petsc_hdg.output import Picture
+from petsc_hdg.output import plane as plane_of
+from petsc_hdg.output.facets import FacetSet
+from petsc_hdg.output.surface import collect_surface
+from petsc_hdg.problem.results import derived_fields, results
+from petsc_hdg.reference import ReferenceElement
 
 MESHES = Path(__file__).parents[1] / "meshes"
 SOLIDS = {"all": ("most", "hexahedron", "prism"), "prism": ("prism",), "pyramid": ("pyramid",)}
@@ -271,7 +280,6 @@ def test_ranks_agree(mpirun):
 
 REFUSED = {
     "hdg": (dict(backend="hdg_gpu"), MeshError, "triangle, quadrilateral; hdg_gpu takes meshes of one shape"),
-    "sipg": (dict(backend="sipg_gpu"), MeshError, "sipg_gpu takes meshes of one shape"),
     "poly": (dict(backend="poly_gpu", poly_agglomerates=3), MeshError, "poly_gpu takes meshes of one shape"),
     "condensed": (dict(cg_condense=True, degree=2), MeshError, "cg_gpu with -cg_condense takes meshes of one shape"),
     "patch": (dict(kernel="patch"), OptionError, "patch takes one field of degree 1 on straight cells of one shape"),
@@ -291,20 +299,151 @@ def test_prisms_and_pyramids_have_three_degrees():
         fe.Problem(of_solid("prism", 1), smooth_poisson(), degree=4)
 
 
-def test_results_that_take_one_shape_say_so(tmp_path):
+def linear_on(name: str, degree: int) -> tuple[fe.Problem, PETSc.Vec]:
+    problem = fe.Problem(mesh_of(plane(4)) if name == "plane" else of_solid(name), LINEAR, degree=degree)
+    return problem, problem.interpolate("exact")
+
+
+def exact(x: np.ndarray) -> np.ndarray:
+    return 1 + x @ [2.0, -1.0, 0.5][: x.shape[-1]]
+
+
+@pytest.mark.parametrize("name, degree", [("plane", 3), ("all", 2), ("prism", 1), ("pyramid", 3)])
+def test_fields_have_values_in_each_part(name, degree):
+    problem, u = linear_on(name, degree)
+    mesh, field = problem.mesh, problem.field("u[0]", u)
+    slope = problem.field("grad_u", u, components="y", name="slope")
+    assert len(field.parts) == len(slope.parts) == len(mesh.parts)
+    means = np.concatenate(
+        [mesh.geometry.nodes[part.geometry.cell_nodes[: part.num_cells]].mean(1) for part in mesh.parts]
+    )
+    simplex = ("triangle", "tetrahedron")
+    straight = np.concatenate([np.full(part.num_cells, part.cell in simplex) for part in mesh.parts])
+    np.testing.assert_allclose(field.means()[straight, 0], exact(means[straight]), atol=1e-12)
+    nodal = problem.cell_values(u)["u"]
+    for part, of, steep, values in zip(
+        mesh.parts, field.parts, slope.parts, nodal if len(mesh.parts) > 1 else [nodal], strict=True
+    ):
+        assert of.element.cell == part.cell and len(of.values()) == part.num_cells
+        np.testing.assert_allclose(of.values()[..., 0], exact(of.coordinates()), atol=1e-12)
+        np.testing.assert_allclose(values, of.values(), atol=1e-13)
+        np.testing.assert_allclose(steep.values(), -1.0, atol=1e-6)  # at the apex of pyramids, too
+    low, high = field.extremes()
+    assert (low[0], high[0]) == pytest.approx((0.0, 3.0 + 0.5 * (mesh.dim - 2)), abs=1e-12)
+    assert field.at([[0.3] * mesh.dim]) == pytest.approx(np.array([[exact(np.full(mesh.dim, 0.3))]]), abs=1e-12)
+    assert field.along([0.1] * mesh.dim, [0.9] * mesh.dim, 5)[1][:, 0] == pytest.approx(
+        exact(np.linspace(0.1, 0.9, 5)[:, None] * np.ones(mesh.dim)), abs=1e-12
+    )
+    through = problem.field("u_x[0]*n[0] + u_x[1]*n[1]", u, over="boundary")
+    cells, _ = mesh.boundary_facets("boundary")
+    assert through.on_boundary and through.means().shape == (len(cells), 1)
+    assert set(np.round(through.means()[:, 0], 9)) <= {-2.0, 2.0, 1.0, -1.0, 0.0}
+    for of in through.parts:
+        np.testing.assert_allclose(of.values(), of.means()[:, None] + 0 * of.values(), atol=1e-9)
+    if len(mesh.parts) > 1:
+        with pytest.raises(OptionError, match=r"take them of its parts"):
+            field.values()
+
+
+@pytest.mark.parametrize("name, degree", [("plane", 1), ("plane", 2), ("all", 1), ("all", 2), ("pyramid", 3)])
+def test_arrays_of_all_shapes(name, degree, tmp_path, monkeypatch):
+    problem, u = linear_on(name, degree)
+    mesh, found = problem.mesh, problem.to_numpy(u)
+    assert found.cell == mesh.cell and [len(of) for of in found.blocks.values()] == [p.num_cells for p in mesh.parts]
+    assert len(found.points) == len(np.unique(found.points.round(9), axis=0))  # cells share nodes
+    np.testing.assert_allclose(found.point_data["u"][:, 0], exact(found.points), atol=1e-12)
+    if len(mesh.parts) > 1:
+        with pytest.raises(OptionError, match="take grid.blocks"):
+            found.cells  # noqa: B018
+    jumping = problem.to_numpy(u, fields={"slope": "u_x[1]"})
+    assert len(jumping.points) == sum(of.size for of in jumping.blocks.values())
+    np.testing.assert_allclose(jumping.point_data["slope"], -1.0, atol=1e-6)
+    names = {"triangle": "triangle", "quadrilateral": "quad", "tetrahedron": "tetra", "prism": "wedge"}
+    written = problem.to_meshio(u)
+    degree = 1 if mesh.dim == 3 else degree
+    assert [block.type.rstrip("69") for block in written.cells] == [names.get(p.cell, p.cell) for p in mesh.parts]
+    np.testing.assert_allclose(written.point_data["u"], exact(written.points), atol=1e-12)
+    problem.write(tmp_path / "u.xdmf", u)
+    root = ET.parse(tmp_path / "u.xdmf").getroot()
+    (topology,) = root.iter("Topology")
+    assert topology.attrib["NumberOfElements"] == str(mesh.num_cells)
+    if degree == 1:
+        with meshio.xdmf.TimeSeriesReader(tmp_path / "u.xdmf") as reader:
+            points, cells = reader.read_points_cells()
+            data = reader.read_data(0)[1]["u"]
+        np.testing.assert_allclose(data.ravel(), exact(points[:, : mesh.dim]), atol=1e-12)
+        for block, other in zip(cells, written.cells, strict=True):
+            assert block.type == other.type and np.array_equal(block.data, other.data)
+    else:
+        (item,) = topology
+        assert topology.attrib["TopologyType"] == "Mixed" and item.attrib["Dimensions"] == str(16 * 7 + 8 * 10)
+    made = SimpleNamespace(point_data={}, cell_data={})
+
+    def take(cells, kinds, points):
+        made.sizes, made.kinds, made.cells = cells, kinds, points
+        return made
+
+    monkeypatch.setitem(sys.modules, "pyvista", SimpleNamespace(UnstructuredGrid=take))
+    problem.to_pyvista(u)
+    assert len(made.kinds) == mesh.num_cells and len(set(made.kinds)) == len(mesh.parts)
+    assert len(made.sizes) == sum(block.data.size + len(block.data) for block in written.cells)
+
+
+@pytest.mark.parametrize("name, degree", [("plane", 3), ("all", 2), ("prism", 1), ("pyramid", 3)])
+def test_pictures_show_the_same_fields_and_facets(name, degree):
+    problem, u = linear_on(name, degree)
+    mesh, states = problem.mesh, derived_fields.State.of_parts(problem, u)
+    cell, tables = results._drawn_shape(states)
+    element, values = ReferenceElement(cell, degree), results._drawn(states, tables, "u")
+    points = results._joined(tables, [each.coordinates for each in states])
+    np.testing.assert_allclose(values[..., 0], exact(points), atol=1e-12)
+    np.testing.assert_allclose(results._drawn(states, tables, problem.cell_values(u)["u"]), values, atol=1e-12)
+    with pytest.raises(OptionError, match="give a list of arrays|shape .3, 2, 1."):
+        results._drawn(states, tables, np.zeros((3, 2, 1)))
+    given, tags = (element, points, values), np.arange(mesh.num_cells) % 2
+    if mesh.dim == 2:
+        cells, local = mesh.boundary_facets("left")
+        scene = plane_of.collect_plane(
+            COMM, *given, tags, {"left": FacetSet(cells, local)}, None, Picture(mesh_lines=True)
+        )
+        assert scene.boundaries["left"].points[..., 0] == pytest.approx(0.0, abs=1e-12)
+        assert lengths(scene.outline) == pytest.approx(4.0) and len(scene.edges.points) == mesh.num_facets
+        corners = scene.points[scene.triangles]
+        first, second = corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]
+        assert np.abs(first[:, 0] * second[:, 1] - first[:, 1] * second[:, 0]).sum() / 2 == pytest.approx(1.0)
+        np.testing.assert_allclose(scene.values, exact(scene.points), atol=1e-12)
+    else:
+        scene = collect_surface(COMM, *given, tags, {}, None, Picture(cut=False))
+        assert len(scene.points) == mesh.exterior.sum()
+        corners = scene.points[:, scene.pieces]
+        normals = np.cross(corners[:, :, 1] - corners[:, :, 0], corners[:, :, 2] - corners[:, :, 0])
+        assert np.linalg.norm(normals, axis=2).sum() / 2 == pytest.approx(6.0)
+    figure = problem.plot(None, u, values=tags, displacement=None, cell_regions=tags, mesh_lines=True, dpi=40)
+    assert figure.axes
+
+
+def lengths(curves) -> float:
+    return float(np.linalg.norm(np.diff(curves.points, axis=1), axis=2).sum())
+
+
+@pytest.mark.parametrize("name", ("plane", "all", "pyramid"))
+def test_checkpoints_do_not_depend_on_the_order_of_cells(name, tmp_path):
+    problem, u = linear_on(name, 3)
+    problem.checkpoint(tmp_path / "state.h5", u, t=2.0)
+    given = plane(4) if name == "plane" else solid(3, SOLIDS[name])
+    turned = {shape: of[::-1] for shape, of in list(given["cells"].items())[::-1]}
+    order = np.random.default_rng(2).permutation(len(given["points"]))
+    place = np.argsort(order)
+    names = {"boundaries": {k: [place[of] for of in each] for k, each in given["boundaries"].items()}}
+    other = mesh_of({"cells": {k: place[of] for k, of in turned.items()}, "points": given["points"][order], **names})
+    again = fe.Problem(other, LINEAR, degree=3)
+    found = again.restart(tmp_path / "state.h5")
+    assert found.t == 2.0 and (found.u - again.interpolate("exact")).norm() < 1e-12
+
+
+def test_the_dm_of_several_shapes_says_so(tmp_path):
     problem = fe.Problem(mesh_of(plane(4)), smooth_poisson(), degree=1)
     u = problem.interpolate("exact")
-    calls = {
-        "problem.plot": lambda: problem.plot(None, u),
-        "problem.to_numpy": lambda: problem.to_numpy(u),
-        "problem.cell_values": lambda: problem.cell_values(u),
-        "problem.field": lambda: problem.field("u", u),
-    }
-    for name, call in calls.items():
-        with pytest.raises(OptionError, match=f"{name} takes a mesh of one shape"):
-            call()
-    with pytest.raises(MeshError, match="they take meshes of one shape"):
-        problem.checkpoint(tmp_path / "state.h5", u)
     with pytest.raises(MeshError, match="PETSc's sections take cells whose facets have one shape"):
         problem.dm  # noqa: B018
     u.view(PETSc.Viewer().createASCII(str(tmp_path / "u.txt"), comm=PETSc.COMM_SELF))
@@ -317,7 +456,7 @@ def test_bad_lists():
         ({"triangle": [[0, 1, 2]], "prism": [[0, 1, 2, 3, 4, 5]]}, {}, "give cells of one dimension"),
         ({"wedge": [[0, 1, 2]]}, {}, "accepted are triangle"),
         ({"triangle": [[0, 1, 9]]}, {}, "The cells name points 0 to 9"),
-        ({"triangle": [[0, 1, 2]]}, {"boundaries": {"a": [[0, 1, 2]]}}, r"give an array \[facet, 2\] in the plane"),
+        ({"triangle": [[0, 1, 2]]}, {"boundaries": {"a": [[0, 1, 2]]}}, r"give an array \[facet, 2\]"),
         ({"triangle": [[0, 1, 2]]}, {"boundaries": {"a": [[1, 3]]}}, "names point 3, which no cell has"),
         ({"quadrilateral": [[0, 1, 2, 3]]}, {"boundaries": {"a": [[0, 3]]}}, "which no cell has"),
         ({"triangle": [[0, 1, 2]]}, {"regions": {"a": [1]}}, "there are 1, counted from 0"),

@@ -12,10 +12,10 @@ from ...codegen import KernelSpec, Launch, in_roles, signature
 from ...errors import OptionError
 from ...mesh.shapes import CELLS, SHAPES
 from ...options import VARIANTS
-from ...reference import ReferenceElement
-from ..base import Discretization, cell_fastest, padded
+from ..base import cell_fastest, padded
 from ..dofmap import build_dofmaps
 from ..lines import UNROLL
+from ..parts import OfParts
 from ..primal import LANES_LIMIT, POINTWISE, PrimalDiscretization
 from ..strong_conditions import StrongConditions
 from ..transposition import DeviceLimits
@@ -40,7 +40,6 @@ PATCHES = POINTWISE + signature("""
 SYMMETRIC_DEGREE = 8  # up to which the rules of simplices treat all corners alike
 UNROLLED_POINTS = 8  # times components: points of a cell that a thread of a patch does in a row
 MOST_SHAPES = 3  # of sums along lines that a GPU tries: each takes a second to compile
-ALIGNED = 128  # numbers that the element vectors of a part begin at a multiple of, as buffers within buffers have to
 CELL_KERNEL_LIMIT = 10  # degrees of freedom up to which one GPU thread per cell keeps its vectors in registers
 
 
@@ -51,6 +50,7 @@ class ContinuousGalerkin(StrongConditions, PrimalDiscretization):
     degrees = (1, 9)
     shapes, mixes = SHAPES, True
     is_whole = True  # whether the mesh has no other cells
+    has_facets = True  # whether natural conditions are terms of these cells
     follows_symmetry = False
     element_kernels = VARIANTS
 
@@ -265,7 +265,7 @@ class ContinuousGalerkin(StrongConditions, PrimalDiscretization):
 
     def transposed_specs(self) -> dict[str, KernelSpec]:
         """Specs of the transposed Jacobian's action: `cg_transposed` of cells, and `cg_facet_transposed`."""
-        found = {"cg_transposed": self.transposed_volume()}
+        found = self.transposed_volume()
         if self.physics.natural:
             tables = self.facet_tables(*self.facet_rules)
             sources = ("transposed_point.clh", *in_roles("cg_facet.cl", "transposed"))
@@ -277,22 +277,12 @@ class ContinuousGalerkin(StrongConditions, PrimalDiscretization):
         return self.facet_spec("cg_flux", ("cg_flux.cl",), self.facet_tables(*self.facet_rules), F0=1, F1=1)
 
 
-class MixedGalerkin(ContinuousGalerkin):
-    """`cg_gpu` on a mesh of several parts.
-
-    parts: of the mesh, as discretizations of their own, whose numbers are those of the whole.
-    starts [part]: where element vectors of the parts begin in a buffer of `num_entries` numbers.
-    spaces: what is the same for cells of all shapes; the elements are those of the parts.
-    """
-
-    parts: tuple[ContinuousGalerkin, ...] = ()
+class MixedGalerkin(OfParts, ContinuousGalerkin):
+    """`cg_gpu` on a mesh of several parts."""
 
     def __init__(self, mesh, physics, options, limits: DeviceLimits | None = None):
-        Discretization.__init__(self, mesh, physics, options)
-        self.limits = limits or DeviceLimits()
+        super().__init__(mesh, physics, options, limits)
         self.parts = tuple(ContinuousGalerkin(part, physics, options, limits) for part in mesh.parts)
-        of_all = [replace(s, element=ReferenceElement(mesh.cell, s.element.degree)) for s in self.parts[0].spaces]
-        self.spaces, self.auxiliary = tuple(of_all), self.parts[0].auxiliary
         dofmaps = build_dofmaps(mesh, [part.spaces for part in self.parts], self.constrained_components[0])
         self.dofmap = replace(dofmaps[0], cell_dofs=np.zeros((0, 0), np.int32))
         facets = self.natural_facets
@@ -301,39 +291,4 @@ class MixedGalerkin(ContinuousGalerkin):
             mine = facets[:, (facets[0] >= first) & (facets[0] < last)] - np.array([[first], [0], [0]], np.int32)
             part.is_whole, part.dofmap, part.natural_facets = False, dofmap, mine
             part.constrained_components = self.constrained_components
-        sizes = [-(-part.num_entries // ALIGNED) * ALIGNED for part in self.parts]
-        self.starts, self._end = np.cumsum([0, *sizes[:-1]]).tolist(), sum(sizes)
-
-    @property
-    def num_entries(self) -> int:
-        """As in ContinuousGalerkin, of all parts."""
-        return self._end
-
-    def in_precision(self, precision: str) -> MixedGalerkin:
-        """As in PrimalDiscretization, of all parts."""
-        other = super().in_precision(precision)
-        other.parts = tuple(part.in_precision(precision) for part in self.parts)
-        return other
-
-    @property
-    def variant(self) -> str:
-        """Kernel variants of the parts, each named once."""
-        return " and ".join(dict.fromkeys(part.variant for part in self.parts))
-
-    def places_of_rows(self) -> list[tuple]:
-        """As in Discretization: those of all parts."""
-        return [
-            (part.cell_dofs() if numbers is None else numbers, *sizes, start + first)
-            for part, start in zip(self.parts, self.starts, strict=True)
-            for numbers, *sizes, first in part.places_of_rows()
-        ]
-
-    def matrix_numbers(self) -> tuple[np.ndarray, np.ndarray]:
-        """As in PrimalDiscretization: of the matrices of all parts."""
-        rows, columns = zip(*(part.matrix_numbers() for part in self.parts), strict=True)
-        return np.concatenate(rows), np.concatenate(columns)
-
-    @property
-    def cell_costs(self) -> np.ndarray:
-        """As in Discretization."""
-        return np.concatenate([part.cell_costs for part in self.parts])
+        self._lay_out()

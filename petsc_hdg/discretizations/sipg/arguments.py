@@ -14,7 +14,7 @@ BEHIND = signature("""
 """)
 AROUND = POINTWISE + BEHIND
 FACETS_OF_CELLS = AROUND + signature("real *out: as each kernel says")
-BOUNDARY_FLUX = FACETS_OF_CELLS + signature("const int *facets [2, facet_stride]: cell, its facet; int facet_stride")
+LISTED_FACETS = FACETS_OF_CELLS + signature("const int *facets [2, facet_stride]: cell, its facet; int facet_stride")
 PENALTY = (
     *(replace(a, type="real *") if a.name == "sigma_" else a for a in AROUND),
     *signature(

@@ -6,49 +6,69 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import permutations as all_permutations
+from itertools import permutations
 
 import basix
 import numpy as np
 
 from ...device.halo_plan import HaloPlan
 from ...errors import PhysicsError, collectively
-from ...reference import cell_dim, facet_quadrature, is_tensor
+from ...mesh.shapes import shape
+from ...reference import entity_shapes, facet_quadrature
 from ...threads import stable_order
 
 NOTHING = -1  # behind a facet without a term; the boundary kind k is -2 - k
 MOST_NATURAL = 31  # bits of the mask that tells which natural conditions hold on a facet
+MAPS = {  # of corners of facets, see Orientations
+    "interval": np.array([[0, 1], [1, 0]]),
+    "triangle": np.array(list(permutations(range(3)))),
+    "quadrilateral": np.array(
+        [m for m in permutations(range(4)) if m[0] ^ m[1] ^ m[2] ^ m[3] == 0 and m[0] ^ m[3] == 3]
+    ),
+}
 ZERO = 1e-12  # below which a weight, or a function on a facet, is rounding
 
 
 @dataclass(frozen=True)
 class Orientations:
-    """Orientations of the facets of a cell shape.
+    """Orientations of the facets of a cell shape; of several, joined by " and ", F counts the facets of each in turn.
 
     Vertices of simplices ascend in an order of all, so their facets agree as they are: one orientation. An edge of a
-    quadrilateral has 2, a face of a hexahedron 8.
+    quadrilateral has 2, a face of a hexahedron 8, a triangle beside other shapes 6. Each kind's first is the identity.
+    kinds: shapes of facets.   kind_of [F]: number of each facet's.   corners [F, corner]: vertices of the cell in
+    basix' order, the last one of a triangle among quadrilaterals twice.
     """
 
     cell: str
 
     @cached_property
-    def corners(self) -> np.ndarray:
-        """Corners [F, corner] of each facet: vertices of the cell in basix' order."""
-        return np.array(basix.topology(basix.CellType[self.cell])[cell_dim(self.cell) - 1])
+    def _shapes(self) -> list[str]:
+        return [name for cell in self.cell.split(" and ") for name in entity_shapes(cell)[-2]]
 
     @cached_property
-    def maps(self) -> np.ndarray:
-        """Corner of the neighbour's facet [orientation, corner] at each corner of the own one."""
-        count = self.corners.shape[1]
-        if not is_tensor(self.cell):
-            return np.arange(count)[None]
-        if count == 2:
-            return np.array([[0, 1], [1, 0]])
-        return np.array([m for m in all_permutations(range(4)) if m[0] ^ m[1] ^ m[2] ^ m[3] == 0 and m[0] ^ m[3] == 3])
+    def kinds(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(self._shapes))
+
+    @cached_property
+    def kind_of(self) -> np.ndarray:
+        return np.array([self.kinds.index(name) for name in self._shapes])
+
+    @cached_property
+    def corners(self) -> np.ndarray:
+        of_cells = [shape(cell).entities[-2] for cell in self.cell.split(" and ")]
+        most = max(corners.shape[1] for corners in of_cells)
+        return np.concatenate([np.pad(of, ((0, 0), (0, most - of.shape[1])), mode="edge") for of in of_cells])
+
+    @cached_property
+    def maps(self) -> list[np.ndarray]:
+        """Corner of the neighbour's facet [orientation, corner] at each corner of the own one, of each kind."""
+        if self.cell in ("triangle", "tetrahedron"):
+            return [np.arange(self.corners.shape[1])[None]]
+        return [MAPS[kind] for kind in self.kinds]
 
     @property
     def count(self) -> int:
-        return len(self.maps)
+        return sum(map(len, self.maps))
 
     def of_neighbours(self, vertices: np.ndarray, neighbour: np.ndarray, place: np.ndarray) -> np.ndarray:
         """Orientation [cell, F] of each facet, 0 on the boundary.
@@ -58,29 +78,27 @@ class Orientations:
         found = np.zeros(neighbour.shape, np.int32)
         if self.count == 1:
             return found
-        faces, count = neighbour.shape[1], self.corners.shape[1]
+        faces, count = self.corners.shape
         facets = vertices[:, self.corners].reshape(-1, count)
         inside = np.flatnonzero(neighbour >= 0)
         own = facets[inside]
         other = facets[neighbour.ravel()[inside] * np.int64(faces) + place.ravel()[inside]]
-        first, second = (sum(k * (other[:, k] == own[:, corner]) for k in range(1, count)) for corner in (0, 1))
-        number = np.zeros((count, count), np.int32)
-        number[self.maps[:, 0], self.maps[:, 1]] = np.arange(self.count)
-        found.ravel()[inside] = number[first, second]
+        first, second = ((other == own[:, corner, None]).argmax(axis=1) for corner in (0, 1))
+        number, start = np.zeros((len(self.kinds), count, count), np.int32), 0
+        for kind, maps in enumerate(self.maps):
+            number[kind, maps[:, 0], maps[:, 1]] = start + np.arange(len(maps))
+            start += len(maps)
+        found.ravel()[inside] = number[self.kind_of[inside % faces], first, second]
         return found
 
-    def permutations(self, points: np.ndarray) -> np.ndarray:
+    def permutations(self, points: np.ndarray, kind: int = 0) -> np.ndarray:
         """Point of the neighbour's facet [orientation, point] at each point [point, dim - 1] of the own one.
 
-        points: of the reference facet; each orientation takes their set to itself.
+        points: of the reference facet; each orientation takes their set to itself.   kind: of the facets.
         """
-        if self.count == 1:
-            return np.arange(len(points))[None]
-        dim = cell_dim(self.cell) - 1
-        corner = np.stack([np.arange(2**dim) >> d & 1 for d in range(dim)], axis=1).astype(float)
-        rows = []
-        for mapped in self.maps:
-            frame = corner[mapped[[1, 2][:dim]]] - corner[mapped[0]]
+        corner, rows = basix.geometry(basix.CellType[self.kinds[kind]]), []
+        for mapped in self.maps[kind]:
+            frame = corner[mapped[[1, 2][: corner.shape[1]]]] - corner[mapped[0]]
             moved = corner[mapped[0]] + points @ frame
             rows.append(np.argmin(np.abs(moved[:, None] - points[None]).sum(axis=2), axis=1))
         return np.array(rows)
@@ -88,7 +106,8 @@ class Orientations:
 
 @dataclass(frozen=True)
 class Neighbours:
-    """Cells of a rank with their facet neighbours; those on other ranks, each once, follow as ghost cells.
+    """Cells of a rank with their facet neighbours; those on other ranks, each once, follow as ghost cells. Of several
+    shapes F counts the facets of each in turn, and there is nothing behind those of other shapes than a cell's.
 
     num_cells   owned cells;  ghost_rank, ghost_cell [ghost]: the owner of each ghost and its number there
     neighbour   [cell, F] cell behind each facet, ghosts from num_cells on; -1 none; -2 - k boundary kind k, which
@@ -146,9 +165,10 @@ def _of_ghosts(plan: HaloPlan, owned: np.ndarray) -> np.ndarray:
 
 def find_neighbours(mesh, physics, orientations: Orientations) -> Neighbours:
     """Neighbours of a mesh's owned cells, boundary kinds by the conditions. Collective. Raises PhysicsError."""
-    neighbour, place, ghost_rank, ghost_cell = _across(mesh)
+    facets, first = facets_of(mesh)
+    neighbour, place, ghost_rank, ghost_cell = _across(mesh, facets)
     plan = HaloPlan(mesh.comm, mesh.num_cells, ghost_rank, ghost_cell)
-    kinds, wall = _kinds(mesh, physics, neighbour)
+    kinds, wall = _kinds(mesh, physics, neighbour, facets, first)
     place[neighbour < 0] = 0
     count = mesh.num_cells
 
@@ -175,15 +195,24 @@ def find_neighbours(mesh, physics, orientations: Orientations) -> Neighbours:
     )
 
 
-def _across(mesh) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def facets_of(mesh) -> tuple[np.ndarray, np.ndarray]:
+    """Facets [cell, F] of owned cells, `num_facets` where a cell has none, and the first of its shape [cell]."""
+    counts = [part.shape.num_facets for part in mesh.parts]
+    found, first = np.full((mesh.num_cells, sum(counts)), mesh.num_facets, np.int32), np.zeros(mesh.num_cells, int)
+    for part, start, count in zip(mesh.parts, np.cumsum([0, *counts]), counts, strict=False):
+        found[part.cells, start : start + count] = part.topology.entity[mesh.dim - 1][: part.num_cells]
+        first[part.cells] = start
+    return found, first
+
+
+def _across(mesh, facets: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """neighbour, facet [cell, F], and the ghosts' ranks and cells there. Collective."""
-    facets = mesh.topology.entity[mesh.dim - 1][: mesh.num_cells]
     cells, faces = facets.shape
     neighbour = np.full(cells * faces, NOTHING, np.int32)
     place = np.zeros(cells * faces, np.int32)
     flat = facets.ravel()
     order = stable_order(flat)
-    first = np.flatnonzero(flat[order][1:] == flat[order][:-1])
+    first = np.flatnonzero((flat[order][1:] == flat[order][:-1]) & (flat[order][1:] < mesh.num_facets))
     a, b = order[first], order[first + 1]
     for here, there in ((a, b), (b, a)):
         neighbour[here], place[here] = there // faces, there % faces
@@ -196,7 +225,7 @@ def _remote(mesh, flat, faces: int, neighbour, place) -> tuple[np.ndarray, np.nd
 
     Both ranks of a shared facet add their numbers, so that what is left after taking away one's own is the other's.
     """
-    alone = np.flatnonzero(neighbour < 0)
+    alone = np.flatnonzero((neighbour < 0) & (flat < mesh.num_facets))
     mine = {"rank": np.full(len(alone), mesh.comm.rank), "cell": alone // faces, "place": alone % faces}
     shared = mesh.facet_counts[flat[alone]] == 2
     theirs = {}
@@ -212,14 +241,15 @@ def _remote(mesh, flat, faces: int, neighbour, place) -> tuple[np.ndarray, np.nd
     return ghosts[:, 0].astype(np.int32), ghosts[:, 1].astype(np.int32)
 
 
-def _kinds(mesh, physics, neighbour: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _kinds(
+    mesh, physics, neighbour: np.ndarray, facets: np.ndarray, start: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Kinds of facets and `wall`; those of boundary facets, and of facets between cells with Dirichlet data, are
     written into `neighbour`. Collective. Raises PhysicsError."""
-    facets = mesh.topology.entity[mesh.dim - 1][: mesh.num_cells]
     rows = np.full((*facets.shape, physics.num_components + 1), -1, np.int32)
     rows[:, :, -1] = 0
     for number, condition in enumerate(physics.dirichlet):
-        mask = mesh.facet_mask(condition.label)[facets]
+        mask = np.append(mesh.facet_mask(condition.label), False)[facets]
         for component in (condition.field.offset + c for c in condition.components):
             free = mask & (rows[:, :, component] < 0)
             rows[free, component] = number
@@ -227,14 +257,14 @@ def _kinds(mesh, physics, neighbour: np.ndarray) -> tuple[np.ndarray, np.ndarray
     _check_held(mesh, physics, rows[(neighbour >= 0) & (held > 0) & (held < physics.num_components)])
     for number, condition in enumerate(physics.natural):
         cells, local = mesh.boundary_facets(condition.label, condition.may_be_inside, condition.side)
-        rows[cells, local, -1] |= 1 << number
+        rows[cells, start[cells] + local, -1] |= 1 << number
     outside = (neighbour < 0) & ((held > 0) | (rows[:, :, -1] > 0)) | (held == physics.num_components)
     kinds, which = np.unique(rows[outside], axis=0, return_inverse=True)
     neighbour[outside] = -2 - which.ravel()
     seen = np.where(neighbour >= 0, rows[:, :, -1], 0)
-    on_facets = np.zeros(mesh.num_facets, np.int32)
+    on_facets = np.zeros(mesh.num_facets + 1, np.int32)
     np.add.at(on_facets, facets, seen)
-    beyond = mesh.exchange_facets(on_facets)[facets] - seen  # each bit is seen by one cell of a facet
+    beyond = np.append(mesh.exchange_facets(on_facets[:-1]), 0)[facets] - seen  # one cell of a facet sees each bit
     between = (neighbour >= 0) & ((seen | beyond) != 0)
     pairs, which = np.unique(np.stack([seen, beyond], axis=2)[between], axis=0, return_inverse=True)
     walls = np.full((3 * len(pairs), kinds.shape[1]), -1)

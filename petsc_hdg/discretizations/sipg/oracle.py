@@ -6,15 +6,28 @@ It finds the points of a neighbour's facet by their places.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 
 from ...codegen.preamble import REAL_TYPE
+from ...reference import Quadrature
 from ..oracle import CellOracle, Points, Side, State
 
 
 class PenaltyOracle(CellOracle):
-    """Rows of the residual, or of the Jacobian's product, of cells of an InteriorPenalty discretization."""
+    """Rows of the residual, or of the Jacobian's product, of cells of an InteriorPenalty discretization; of several
+    shapes the terms of facets alone."""
+
+    @cached_property
+    def _facet_rules(self):
+        rules, normals = self.discretization.facet_rules
+        return [Quadrature(r.points[r.weights > 0], r.weights[r.weights > 0]) for r in rules], normals
+
+    def volume(self, cell: int, state: State) -> np.ndarray:
+        if not self.discretization.quadrature.num_points:
+            return np.zeros(state.u.shape[1])
+        return super().volume(cell, state)
 
     def rows(self, cell: int, state: State) -> np.ndarray:
         """Residual [dof] of a cell with all of its facets, or the product with state.du."""
@@ -100,7 +113,7 @@ class PenaltyOracle(CellOracle):
             strength, speed, signed = self._strength(*side, state)
             strengths, speeds = np.vstack([strengths, strength]), np.vstack([speeds, speed])
             total += signed
-        factor = disc.penalty_factor * (2 if behind < -1 and not disc.is_paper else 1)
+        factor = 2 if behind < -1 and not disc.is_paper else 1
         drift = (0.5 if disc.physics.is_linear else 0.0) * speeds.max(axis=0, initial=0.0)
         diffusive = factor * strengths.max(axis=0, initial=0.0)
         epsilon = np.finfo(REAL_TYPE[disc.options.precision]).eps
@@ -112,7 +125,8 @@ class PenaltyOracle(CellOracle):
         largest speed, and the sum of diffusivities over the points."""
         disc, points = self.discretization, self._points(cell, 1 + facet, s)
         diffusivity, speed, signed = np.zeros((3, disc.physics.num_components))
-        beyond = self._beyond(points, self._rules[1 + facet], behind, place, s) if disc.steep else ()
+        rule, ratio = self._rules[1 + facet], disc.facet_ratios[facet]
+        beyond = self._beyond(points, rule, ratio, behind, place, s) if disc.steep else ()
         for number, (p, n) in enumerate([*points.seen, *beyond]):
             g1, g2, g3 = self.interpreter.g_blocks(p.u, p.u_t, p.u_x, p.a, p.a_x, s.t, 0.0, p.x, s.constants)[1:]
             normal = np.einsum("cjde,d,e->cj", g3, n, n)
@@ -126,7 +140,7 @@ class PenaltyOracle(CellOracle):
         if s.least is not None:
             most = np.max([self._trace(p, s) for p in points.sides], axis=0)
             diffusivity = diffusivity * np.maximum(1, most / np.maximum(s.least[:, cell], 1e-6 * most + 1e-300))
-        return diffusivity / self._length(cell, facet, points), speed, signed
+        return disc.penalty_factors[facet] * diffusivity / self._length(cell, facet, points), speed, signed
 
     def least(self, cell: int, state: State) -> np.ndarray:
         """Least trace [component] of the diffusivity in a cell."""
@@ -141,7 +155,7 @@ class PenaltyOracle(CellOracle):
             found[own] = sizes[own, own].sum(axis=1)
         return found
 
-    def _beyond(self, points: Points, rule, behind: int, place: int, s: State):
+    def _beyond(self, points: Points, rule, ratio: float, behind: int, place: int, s: State):
         """(side, normal) of each point with the values behind it and a share of the jump in the gradient."""
         disc = self.discretization
         if behind >= 0:
@@ -149,7 +163,7 @@ class PenaltyOracle(CellOracle):
         else:
             kind = disc.neighbours.kinds[-2 - behind]
             others = [self._data(kind, p, s) for p in points.sides]
-        ratios = points.weight / (points.determinant * rule.weights) * rule.weights.sum() / self._rules[0].weights.sum()
+        ratios = points.weight / (points.determinant * rule.weights) * ratio
         for (p, n), other, ratio in zip(points.seen, others, ratios, strict=True):
             yield replace(p, u=other.u, u_x=p.u_x - disc.steep * ratio * np.outer(p.u - other.u, n)), n
 
@@ -163,7 +177,7 @@ class PenaltyOracle(CellOracle):
             return np.linalg.norm(corners[:, None] - corners, axis=2).max()
         rule = self._rules[1 + facet]
         least = (points.determinant * rule.weights / points.weight).min()
-        return least * self._rules[0].weights.sum() / rule.weights.sum()
+        return least / disc.facet_ratios[facet]
 
     # Points --------------------------------------------------------------------------------------------------------
 

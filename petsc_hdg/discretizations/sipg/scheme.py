@@ -8,13 +8,15 @@ import numpy as np
 
 from ...codegen import KernelSpec, Launch, in_roles
 from ...errors import PhysicsError, collectively
+from ...mesh.shapes import CELLS, SHAPES
 from ...reference import is_tensor, lobatto_cell_quadrature, lobatto_facet_quadrature, on_facets, tensor_points
 from ..base import STEP_INWARDS, cell_fastest, check_one_degree, padded
 from ..lines import tensor_order
 from ..primal import PrimalDiscretization
 from ..symmetry import dependences
-from .arguments import BOUNDARY_FLUX, FACETS_OF_CELLS, PENALTY
+from .arguments import FACETS_OF_CELLS, LISTED_FACETS, PENALTY
 from .interleaved import create_section, discontinuous_dofmap, num_chunks
+from .mixed import FacetsOfShapes
 from .neighbours import MOST_NATURAL, Orientations, find_neighbours
 from .simplex import simplex_specs
 from .tensor import tensor_specs
@@ -30,6 +32,7 @@ MOST_IN_REGISTERS = 96  # rows of a block of which each work-item has a column i
 SAME = 1e-9  # distance of reference coordinates that are the same
 STEEP = 0.5  # each of two cells closes half of a jump
 DEGREES = {"triangle": (1, 6), "tetrahedron": (1, 6), "quadrilateral": (1, 40), "hexahedron": (1, 8)}
+DEGREES |= {"prism": (1, 3), "pyramid": (1, 3)}
 
 
 def reads_gradient(physics) -> bool:
@@ -50,6 +53,7 @@ class InteriorPenalty(PrimalDiscretization):
     """
 
     name = "sipg_gpu"
+    shapes, mixes = SHAPES, True
     has_penalties = True
     element_kernels = ("auto", "cell", "transpose")  # where no pass does volume and fluxes together
     element_of_cell = None  # number [cell] of the element that each cell is a part of; None: all are elements
@@ -62,6 +66,12 @@ class InteriorPenalty(PrimalDiscretization):
         self.orientations = Orientations(mesh.cell)
         self.neighbours = neighbours or find_neighbours(mesh, physics, self.orientations)
         self.stride = padded(self.neighbours.num_extended)
+
+    @classmethod
+    def on(cls, mesh, physics, options, limits) -> InteriorPenalty:
+        """As in Discretization: of cells with facets of one kind, or of several."""
+        is_mixed = cls is InteriorPenalty and (len(mesh.parts) > 1 or mesh.cell not in CELLS)
+        return (MixedPenalty if is_mixed else cls)(mesh, physics, options, limits)
 
     # Numbering -----------------------------------------------------------------------------------------------------
 
@@ -141,11 +151,15 @@ class InteriorPenalty(PrimalDiscretization):
 
     @cached_property
     def facet_permutations(self) -> np.ndarray:
-        """Point of the neighbour's facet [orientation, point] at each facet point."""
-        rule = self.facet_rules[0][0]
-        corners = on_facets(self.mesh.cell, np.zeros((1, self.dim - 1)))[0]
-        ends = on_facets(self.mesh.cell, np.eye(self.dim - 1))[0] - corners
-        return self.orientations.permutations((rule.points - corners) @ np.linalg.pinv(ends))
+        """Point of the neighbour's facet [orientation, point] at each facet point, of each kind of facets in turn."""
+        rows, rules = [], self.facet_rules[0]
+        for kind in range(len(self.orientations.kinds)):
+            facet = int(np.argmax(self.orientations.kind_of == kind))
+            cell = self.facet_cells[facet]
+            at = on_facets(cell, np.eye(self.dim)[:, 1:])[facet - self.facet_cells.index(cell)]
+            points = (rules[facet].points - at[0]) @ np.linalg.pinv(at[1:] - at[0])
+            rows.append(self.orientations.permutations(points, kind))
+        return np.concatenate(rows)
 
     @cached_property
     def facet_nodes(self) -> np.ndarray:
@@ -185,13 +199,22 @@ class InteriorPenalty(PrimalDiscretization):
         return np.flatnonzero(~touched).astype(np.int32), np.flatnonzero(touched).astype(np.int32)
 
     def element_numbers(self, numbers: np.ndarray | None = None) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        """As in PrimalDiscretization: rows of each cell, with columns of itself and of the cell behind each facet."""
-        numbers = self.dofmap.global_numbers if numbers is None else numbers
-        (own,), _ = super().element_numbers(numbers)
-        extended = np.full_like(own, -1)
-        extended[:, : self.neighbours.num_extended] = numbers[self.extended_dofs].T
-        behind = [np.where(cells >= 0, extended[:, np.maximum(cells, 0)], -1) for cells in self.neighbour_rows()]
-        return [own] * (1 + len(behind)), [own, *behind]
+        """As in PrimalDiscretization: of each cell with itself, then of `sides` with the cells behind them."""
+        extended = self.extended_numbers(self.dofmap.global_numbers if numbers is None else numbers)
+        (cells, facets), count = self.sides, self.mesh.num_cells
+        own = np.pad(extended[:, :count], ((0, 0), (0, self.stride - count)), constant_values=-1)
+        more = ((0, 0), (0, padded(len(cells)) - len(cells)))
+        rows, columns = extended[:, cells], extended[:, self.neighbours.neighbour[cells, facets]]
+        return [own, np.pad(rows, more, constant_values=-1)], [own, np.pad(columns, more, constant_values=-1)]
+
+    def extended_numbers(self, numbers: np.ndarray) -> np.ndarray:
+        """Numbers [dof, extended cell] of degrees of freedom from those of compact numbers [unknown]."""
+        return numbers[self.extended_dofs].T
+
+    @cached_property
+    def sides(self) -> np.ndarray:
+        """Owned cells and their facets [2, side] int32 behind which there are other cells."""
+        return np.stack(np.nonzero(self.neighbours.neighbour >= 0)).astype(np.int32)
 
     # Costs ---------------------------------------------------------------------------------------------------------
 
@@ -256,9 +279,9 @@ class InteriorPenalty(PrimalDiscretization):
         found = {}
         for files, names in PLAIN.items():
             for name in names:
-                columns = self.num_dofs * {"matrix": 1, "coupling": self.num_facets_of_cell}.get(name[11:], 0)
-                launch = Launch(1, columns, "stride") if columns else Launch()
-                found[name] = self._facet_kernel(name, files, macros, self._plain_tables, launch=launch)
+                row = {"matrix": "stride", "coupling": "facet_stride"}.get(name[11:])
+                how = {"launch": Launch(1, self.num_dofs, row), "arguments": LISTED_FACETS} if row else {}
+                found[name] = self._facet_kernel(name, files, macros, self._plain_tables, **how)
         return found
 
     def _facet_kernel(self, name: str, files, macros, tables, **how) -> KernelSpec:
@@ -274,8 +297,7 @@ class InteriorPenalty(PrimalDiscretization):
         """Specs of the transposed Jacobian's action: `cg_transposed` of cells, and `sipg_facet_transposed`."""
         name, macros = "sipg_facet_transposed", {**self._macros(), **self.flux_macros}
         files = ("sipg_facet_transposed.clh", *in_roles("sipg_facet.cl", "transposed"))
-        facets = self._facet_kernel(name, files, macros, self._plain_tables)
-        return {"cg_transposed": self.transposed_volume(), name: facets}
+        return {**self.transposed_volume(), name: self._facet_kernel(name, files, macros, self._plain_tables)}
 
     def diagonal_spec(self) -> KernelSpec:
         """Spec of `sipg_diagonal`."""
@@ -305,7 +327,7 @@ class InteriorPenalty(PrimalDiscretization):
     def flux_spec(self) -> KernelSpec:
         """Spec of `sipg_boundary_flux`."""
         name, macros = "sipg_boundary_flux", {**self._macros(), **self.flux_macros}
-        return self._facet_kernel(name, (f"{name}.cl",), macros, self._plain_tables, arguments=BOUNDARY_FLUX)
+        return self._facet_kernel(name, (f"{name}.cl",), macros, self._plain_tables, arguments=LISTED_FACETS)
 
     @property
     def sees_least(self) -> bool:
@@ -321,7 +343,6 @@ class InteriorPenalty(PrimalDiscretization):
             **self._macros(),
             **self.flux_macros,
             "NCORNERS": corners.shape[1],
-            "PENALTY": self.penalty_factor,
             "BOUNDARY": 1 if self.is_paper else 2,
             "PAPER": int(self.is_paper),
             "STEEP": self.steep,
@@ -330,19 +351,17 @@ class InteriorPenalty(PrimalDiscretization):
             "LEAST": int(self.sees_least),
             "NQ": self.quadrature.num_points,
         }
-        rules = self.facet_rules[0]
-        ratio = np.array([rule.weights.sum() for rule in rules]) / self.quadrature.weights.sum()
         tables = {
             **self._plain_tables,
             **(self._cell_tables(self.quadrature) if self.sees_least else {}),
-            "FACET_RATIO": ratio,
+            "FACET_RATIO": self.facet_ratios,
             "CORNERS": corners.astype(np.int32),
             "FIELD": fields.astype(np.int32),
         }
         files, launch = ("normal_derivatives.clh", "sipg_penalty.cl"), Launch(1, self.num_facets_of_cell, "stride")
         launches = {"sipg_penalty": launch} | ({"sipg_least": Launch()} if self.sees_least else {})
-        given = files, macros, tables
-        return {n: self._facet_kernel(n, *given, arguments=PENALTY, launch=each) for n, each in launches.items()}
+        given, how = (files, macros, tables), {"arguments": PENALTY, "constants": {"PENALTY": self.penalty_factors}}
+        return {n: self._facet_kernel(n, *given, launch=each, **how) for n, each in launches.items()}
 
     @property
     def has_fused(self) -> bool:
@@ -369,19 +388,31 @@ class InteriorPenalty(PrimalDiscretization):
         return self.options.sipg_penalty == "paper"
 
     @property
-    def penalty_factor(self) -> float:
-        """Factor of (normal diffusivity) |F|/|K|; with -sipg_penalty paper, over the facet's diameter.
+    def facet_ratios(self) -> np.ndarray:
+        """|F|/|K| [F] of the reference cells."""
+        sums = ((part.facet_rules[0], part.quadrature.weights.sum()) for part in self.parts)
+        return np.array([rule.weights.sum() / size for rules, size in sums for rule in rules])
 
-        Tensor cells: (p + 1)², twice what coercivity needs on rectangles; simplices: (d + 1)/2 (p + 1)(p + d)/d, from
-        the trace inequality on P_p shared by d + 1 facets (Warburton and Hesthaven 2003; Shahbazi 2005). Paper: 100 p²
-        (Gorlani 2015, section 4.3).
+    @property
+    def penalty_factors(self) -> np.ndarray:
+        """Factors [F] on the sides of facets, see `penalty_factor`."""
+        factors = [(self.penalty_factor(part.mesh.cell), part.num_facets_of_cell) for part in self.parts]
+        return np.concatenate([np.full(count, factor) for factor, count in factors])
+
+    def penalty_factor(self, cell: str) -> float:
+        """Factor of (normal diffusivity) |F|/|K| of cells of a shape; with -sipg_penalty paper, over the facet's
+        diameter.
+
+        Simplices: (d + 1)/2 (p + 1)(p + d)/d, from the trace inequality on P_p shared by d + 1 facets (Warburton and
+        Hesthaven 2003; Shahbazi 2005). Others: (p + 1)², twice what coercivity needs on rectangles, right prisms and
+        pyramids. Paper: 100 p² (Gorlani 2015, section 4.3).
         """
         p, d, scale = self.element.degree, self.dim, self.options.sipg_penalty_scale
         if self.is_paper:
             return scale * 100.0 * p * p
-        if self.is_tensor:
-            return scale * (p + 1.0) ** 2
-        return scale * (d + 1) / 2 * (p + 1) * (p + d) / d
+        if cell in ("triangle", "tetrahedron"):
+            return scale * (d + 1) / 2 * (p + 1) * (p + d) / d
+        return scale * (p + 1.0) ** 2
 
     @property
     def steep(self) -> float:
@@ -394,13 +425,18 @@ class InteriorPenalty(PrimalDiscretization):
         scale = f"{self.options.sipg_penalty_scale:g} "
         if self.is_paper:
             return f"{scale}· 100 p² κ / h_F"
-        tensor = "(p+1)²" if self.is_tensor else "(d+1)/2 (p+1)(p+d)/d"
-        return f"{scale}· {tensor} max κ |F|/|K|, twice that on the boundary"
+        words = {True: "(d+1)/2 (p+1)(p+d)/d", False: "(p+1)²"}
+        factor = " or ".join(words[kind] for kind in sorted({part.mesh.shape.is_simplex for part in self.parts}))
+        return f"{scale}· {factor} max κ |F|/|K|, twice that on the boundary"
+
+
+class MixedPenalty(FacetsOfShapes, InteriorPenalty):
+    """`sipg_gpu` on a mesh of several parts, or of cells with facets of two shapes."""
 
 
 def degrees_of(cell: str) -> tuple[int, int]:
-    """Lowest and highest degree on a cell shape."""
-    return DEGREES[cell]
+    """Lowest and highest degree on a cell shape, or on several joined by " and "."""
+    return 1, min(DEGREES[name][1] for name in cell.split(" and "))
 
 
 def check_sipg(physics, dim: int) -> None:

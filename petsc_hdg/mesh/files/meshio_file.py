@@ -12,8 +12,7 @@ import numpy as np
 from ...errors import MeshError
 from ...value_checks import shown
 from ..cell_list import CellList
-from ..mixed_list import MixedList
-from ..shapes import CELLS, SURFACE
+from ..shapes import SURFACE
 
 _CELL = {
     "triangle": "triangle",
@@ -43,7 +42,7 @@ _TAGS = ("gmsh:physical", "medit:ref", "cell_tags", "flac3d:group", "avsucd:mate
 _PLANE = ("polygon", "triangle", "quad")
 
 
-def read(path: Path) -> CellList | MixedList:
+def read(path: Path) -> CellList:
     """The mesh in a file. Raises MeshError."""
     return from_meshio(load(path), f"Mesh file {path}")
 
@@ -99,7 +98,7 @@ def of_meshio(given):
     return given
 
 
-def from_meshio(found, what: str) -> CellList | MixedList:
+def from_meshio(found, what: str) -> CellList:
     """Cell list of a meshio mesh, which messages call `what`. Raises MeshError for shapes that are not accepted."""
     kinds = [block.type for block in found.cells if len(block.data)]
     unknown = sorted({kind for kind in kinds if kind not in _DIM})
@@ -129,10 +128,7 @@ def from_meshio(found, what: str) -> CellList | MixedList:
     points = flat(np.asarray(found.points, float), dim, what)
     facets = {name: [np.concatenate(of) for of in by_width.values()] for name, by_width in boundaries.items()}
     numbers = {name: np.concatenate(parts) for name, parts in regions.items()}
-    if len(shapes) > 1 or _CELL[shapes[0]] not in CELLS:
-        return MixedList(cells, points, facets, numbers)
-    ((cell, of_cells),) = cells.items()
-    return CellList(cell, of_cells, points, {name: np.concatenate(of) for name, of in facets.items()}, numbers)
+    return CellList(cells, points, facets, numbers)
 
 
 def flat(points: np.ndarray, dim: int, what: str) -> np.ndarray:

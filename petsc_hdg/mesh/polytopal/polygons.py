@@ -69,7 +69,7 @@ class Divided:
         """The simplices as a cell list, with regions of simplices. Raises MeshError."""
         part = self.owner if self.part is None else self.part
         regions = {name: np.flatnonzero(np.isin(part, wanted)) for name, wanted in self.regions.items()}
-        return CellList(self.cell, self.cells, self.points, self.boundaries, regions).checked()
+        return CellList({self.cell: self.cells}, self.points, self.boundaries, regions).checked()
 
 
 def made_mesh(divided, degrees, comm, prefix: str) -> Mesh:

@@ -1,8 +1,9 @@
-"""The operator of continuous Galerkin on cells of several shapes: vectors and sums of all, element vectors of each."""
+"""Operators on meshes of several cell shapes: vectors and sums of all cells, element vectors of those of each shape."""
 
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -12,23 +13,22 @@ from .operator import CGOperator
 SHARED = ("time", "shift", "rate", "constants", "_constants")  # what changes with a linearization, and with data
 
 
-class MixedOperator(CGOperator):
-    """Kernels of a MixedGalerkin discretization bound to the buffers they work on.
+class OfParts:
+    """An operator of a discretization with parts, whose kernels are bound to pieces of its element vectors.
 
-    parts: a CGOperator for the cells of each shape, with the vectors of this one and a piece of its element vectors.
+    parts: a CGOperator for the cells of each shape, with the vectors of this one.
     """
 
-    _dofs = None  # those of the parts are
+    discretization: Any
+    arrays: Any
+    _element: Any
 
-    def __init__(self, discretization, arrays, source=None):
-        super().__init__(discretization, arrays, source)
-        self._element = arrays.empty(self.num_entries + self.fuses * self.halo.plan.send_points.size)
-        sources = [None] * len(discretization.parts) if source is None else source.parts
-        parts = zip(discretization.parts, discretization.starts, sources, strict=True)
-        self._parts = tuple(self._part(*part) for part in parts)
-
-    def _load_cells(self) -> None:
-        """The parts have the cells."""
+    def _make_parts(self, source) -> None:
+        """Make the parts. source: of this operator, or None."""
+        disc: Any = self.discretization
+        self._element = self.arrays.empty(self.num_entries + self.fuses * self.halo.plan.send_points.size)
+        sources = [None] * len(disc.parts) if source is None else source.parts
+        self._parts = tuple(map(self._part, disc.parts, disc.starts, sources))
 
     def _part(self, discretization, start: int, source) -> CGOperator:
         part, size = CGOperator.__new__(CGOperator), self.arrays.real.itemsize
@@ -48,51 +48,49 @@ class MixedOperator(CGOperator):
 
     @property
     def num_entries(self) -> int:
+        """Numbers in the element vectors."""
         return self.discretization.num_entries
+
+    def all_kernels(self) -> dict[str, Kernel]:
+        """Every kernel compiled so far, by name, those of parts with the shape of their cells."""
+        of_parts = [(part.discretization.mesh.cell, part.all_kernels()) for part in self.parts]
+        return {f"{name}_{cell}": kernel for cell, kernels in of_parts for name, kernel in kernels.items()}
+
+    def compile(self, matrices: bool = False, products: bool = True) -> None:
+        """Compile what the parts need, and kernels of all cells. Not collective."""
+        for part in self.parts:
+            part.compile(matrices, products)
+        self.kernels, matrices and self.matrix_kernels  # noqa: B018
+
+    @property
+    def main_kernel(self) -> Kernel:
+        """That of the first part."""
+        return self.parts[0].main_kernel
+
+    def fill_elements(self, what: str, part: int | None = None, **where) -> None:
+        """Element vectors of the parts, see CGOperator."""
+        for each in self.parts:
+            each.fill_elements(what, part, **where)
+
+    def matrices(self) -> np.ndarray:
+        """As in PrimalOperator."""
+        return np.concatenate([part.matrices() for part in self.parts])
+
+
+class MixedOperator(OfParts, CGOperator):
+    """Kernels of a MixedGalerkin discretization bound to the buffers they work on."""
+
+    _dofs = None  # those of the parts are
+    matrix_kernels: dict[str, Kernel] = {}
+
+    def __init__(self, discretization, arrays, source=None):
+        super().__init__(discretization, arrays, source)
+        self._make_parts(source)
+
+    def _load_cells(self) -> None:
+        """The parts have the cells."""
 
     @cached_property
     def kernels(self) -> dict[str, Kernel]:
         """`assemble`."""
         return {"assemble": Kernel(self.discretization.assemble_spec(), self.device)}
-
-    def all_kernels(self) -> dict[str, Kernel]:
-        """Every kernel compiled so far, by name and shape of the cells."""
-        of_parts = [(part.discretization.mesh.cell, part.all_kernels()) for part in self.parts]
-        return {f"{name}_{cell}": kernel for cell, kernels in of_parts for name, kernel in kernels.items()}
-
-    def compile(self, matrices: bool = False, products: bool = True) -> None:
-        """Compile what the parts need. Not collective."""
-        for part in self.parts:
-            part.compile(matrices, products)
-        self.kernels  # noqa: B018
-
-    @property
-    def main_kernel(self) -> Kernel:
-        return self.parts[0].main_kernel
-
-    def fill_elements(self, what: str, part: int | None = None, **where) -> None:
-        for each in self.parts:
-            each.fill_elements(what, part, **where)
-
-    @cached_property
-    def error_kernel(self) -> tuple:
-        return tuple(part.error_kernel for part in self.parts)
-
-    def integral_kernel(self, objective) -> tuple:
-        """Kernels of an Objective on the parts, for `integrals` and `boundary_integrals`. Not collective."""
-        return tuple(part.integral_kernel(objective) for part in self.parts)
-
-    def integrals(self, kernel: tuple, u, t: float) -> np.ndarray:
-        of_parts = zip(self.parts, kernel, strict=True)
-        return np.concatenate([part.integrals(own, u, t) for part, own in of_parts], axis=1)
-
-    def over_sides(self, kernel: tuple, cells: np.ndarray, local: np.ndarray, u, t: float) -> np.ndarray:
-        found = []
-        for part, own in zip(self.parts, kernel, strict=True):
-            mine = part.discretization.mesh.cells
-            here = (cells >= mine.start) & (cells < mine.stop)
-            found.append(part.over_sides(own, cells[here] - mine.start, local[here], u, t))
-        return np.concatenate(found, axis=1)
-
-    def matrices(self) -> np.ndarray:
-        return np.concatenate([part.matrices() for part in self.parts])

@@ -62,7 +62,7 @@ class CGOperator(PrimalOperator):
         """`cg_residual`, `cg_action`, `assemble`, and those of the boundary where there are natural conditions."""
         disc = self.discretization
         specs = {**disc.element_specs(), "assemble": disc.assemble_spec()}
-        if disc.physics.natural:
+        if disc.physics.natural and disc.has_facets:
             specs |= disc.facet_specs()
         specs, shapes = self.needed(specs), self.needed(disc.element_shapes())
         found = {name: fastest_on_ones(self, choices, self._try_cells) for name, choices in shapes.items()}

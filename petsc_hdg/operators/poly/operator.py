@@ -114,6 +114,8 @@ class PolytopicOperator:
         """The operator itself: the cells have one shape."""
         return (self,)
 
+    members = parts
+
     @property
     def matrix_flops(self) -> int:
         """Flops of this rank's matrices of polytopes: the products of functions at all points."""

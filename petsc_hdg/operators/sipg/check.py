@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ...discretizations.base import padded
 from ...discretizations.oracle import State
 from ...discretizations.sipg.oracle import PenaltyOracle
 from ..check import SAMPLES, CellSample, cell_checks, compare, fetched
@@ -121,17 +122,18 @@ def _check_diagonal(s: Sample):
 
 
 def _check_coupling(s: Sample):
-    n, faces = s.disc.num_dofs, s.disc.num_facets_of_cell
-    blocks = s.run("sipg_facet_coupling", faces, n, n)
-    got, expected = np.zeros((2, len(s.cells), faces, n))
+    n, (cells, facets), kernel = s.disc.num_dofs, s.disc.sides, s.operator.all_kernels()["sipg_facet_coupling"]
+    stride, (near, far) = padded(len(cells)), np.zeros((2, 0, n))
+    out = s.operator.arrays.zeros(n * n * stride)
+    kernel.launch(len(cells), s.operator.arguments(kernel, len(cells), out=out, **s.where))
+    blocks = fetched(s.operator, out, n, n, stride)
     for k, cell in enumerate(s.cells):
         others = replace(s.state, du=s.direction.du - s.own[k].du)
-        for f in range(faces):
-            behind = s.disc.neighbours.neighbour[cell, f]
-            if behind >= 0:
-                got[k, f] = blocks[f, :, :, k] @ s.direction.du[behind]
-                expected[k, f] = s.oracle.facet(cell, f, others)
-    return got, expected
+        for side in np.flatnonzero(cells == cell):
+            behind = s.disc.neighbours.neighbour[cell, facets[side]]
+            near = np.append(near, [blocks[:, :, side] @ s.direction.du[behind]], axis=0)
+            far = np.append(far, [s.oracle.facet(cell, facets[side], others)], axis=0)
+    return near, far
 
 
 def _check_pass(s: Sample, what: str, state: State):

@@ -10,9 +10,9 @@ from mpi4py.MPI import MAX, MIN
 from ...codegen import KernelSpec
 from ...device import Kernel, kernels_of
 from ...device.halo import Halo
-from ...discretizations.base import cell_fastest, no_effect
+from ...discretizations.base import cell_fastest, no_effect, padded
 from ...discretizations.sipg.interleaved import Interleaved
-from ...discretizations.sipg.neighbours import FacetData, facet_data
+from ...discretizations.sipg.neighbours import FacetData, facet_data, facets_of
 from ...errors import OptionError, collectively
 from ..facet_numbers import FacetNumbers
 from ..primal import PrimalOperator
@@ -108,7 +108,7 @@ class SIPGOperator(PrimalOperator):
         plain, names = self.discretization.plain_specs(), ["sipg_facet_coupling"]
         if not self.blocks_by_products:
             plain, names = plain | self.discretization.matrix_specs(), ["cg_matrix", "sipg_facet_matrix", *names]
-        return kernels_of({name: plain[name] for name in names}, self.device)
+        return kernels_of({name: plain[name] for name in names if name in plain}, self.device)
 
     @property
     def blocks_by_products(self) -> bool:
@@ -137,9 +137,9 @@ class SIPGOperator(PrimalOperator):
         super().set_constants(values)
         self.restart()
 
-    def set_auxiliary(self, name: str, values: np.ndarray) -> None:
+    def set_auxiliary(self, name: str, *values: np.ndarray) -> None:
         """Replace an auxiliary field by values [cell, row, component] of owned cells. Collective."""
-        super().set_auxiliary(name, self.discretization.neighbours.extended(np.asarray(values, dtype=float)))
+        super().set_auxiliary(name, self.discretization.neighbours.extended(np.asarray(values[0], dtype=float)))
         self.restart()
 
     @property
@@ -210,18 +210,22 @@ class SIPGOperator(PrimalOperator):
 
     def transposed(self, w, out) -> None:
         """out = Jᵀ w at the state of `linearize`. Collective."""
-        kernels = self._transposed_kernels
         self.direction.begin(w).end()
-        self._launch_cells(kernels["cg_transposed"], self._element, du=self.direction)
-        self.run_around(kernels["sipg_facet_transposed"], self._element, du=self.direction)
+        self.fill_elements("transposed", du=self.direction)
+        self.run_around(self._transposed_kernels["sipg_facet_transposed"], self._element, du=self.direction)
         self.assemble(self._element, out)
+
+    def fill_elements(self, what: str, part: int | None = None, **where) -> None:
+        """Element vectors of cells without their facets: `residual`, `action` or `transposed`."""
+        kernels = self._transposed_kernels if what == "transposed" else self.kernels
+        self._launch_cells(kernels[f"cg_{what}"], self._element, part, **where)
 
     def _sum_sides(self, what: str, runner, vector, given, out, **where) -> None:
         """out = `residual` or `action`; `given` are the owned values of `vector`. What needs no cells of other ranks is
         computed while these are under way. Collective."""
         vector.begin(given)
         if runner is None:
-            self.run_cells(f"cg_{what}", self._element, **where)
+            self.fill_elements(what, **where)
             vector.end()
             self.sum_fluxes(what, out, **where)
             return
@@ -262,17 +266,28 @@ class SIPGOperator(PrimalOperator):
         return blocks
 
     def matrix_buffers(self) -> tuple:
-        """Buffers of cell blocks [dof, dof, stride] and of couplings [facet, dof, dof, stride]."""
-        disc = self.discretization
-        couplings = self._matrix_buffer("facets", disc.num_facets_of_cell * disc.num_dofs**2 * disc.stride)
-        self.run_around(self.matrix_kernels["sipg_facet_coupling"], couplings)
-        return self.cell_blocks(), couplings
+        """Buffers of cell blocks [dof, dof, stride] and of couplings [dof, dof, padded side]."""
+        disc, count = self.discretization, self.discretization.sides.shape[1]
+        couplings = self._matrix_buffer("facets", disc.num_dofs**2 * padded(count))
+        kernel = self.matrix_kernels["sipg_facet_coupling"]
+        kernel.launch(count, self.arguments(kernel, count, out=couplings))
+        return self._blocks_of_cells(), couplings
+
+    @cached_property
+    def _sides(self):
+        """Buffer of the discretization's `sides` [2, padded]."""
+        sides = self.discretization.sides
+        return self.arrays.to_device(cell_fastest(np.ascontiguousarray(sides.T), padded(sides.shape[1])), "facets")
+
+    def _blocks_of_cells(self):
+        return self.cell_blocks()
 
     def flux(self, label: str, u, t: float, side: str | None = None) -> np.ndarray:
         """The numerical flux ∫ f1·n over the facets of a named boundary [component] out of their cells, with `side` of
         a region's, which balances the sources to rounding. Collective. Raises MeshError for facets inside without."""
         disc, components = self.discretization, self.discretization.physics.num_components
-        facets = np.stack(disc.mesh.boundary_facets(label, side is not None, side), axis=1)
+        cells, local = disc.mesh.boundary_facets(label, side is not None, side)
+        facets = np.stack([cells, facets_of(disc.mesh)[1][cells] + local], axis=1)
         self.current.use(u)
         self.penalty.ensure(self.current, self.rest, t)
         rows = self.over_facets(self._flux_kernel, facets, components, self.current, self.rest, t=t)
@@ -293,6 +308,8 @@ class SIPGOperator(PrimalOperator):
             "sigma_": lambda: self.penalty.buffer,
             "kinds": lambda: self.kinds,
             "num_ghosts": lambda: self.discretization.neighbours.num_ghosts,
+            "facets": lambda: self._sides,
+            "facet_stride": lambda: padded(self.discretization.sides.shape[1]),
         }
 
     def sum_fluxes(self, what: str, out, **where) -> None:

@@ -336,6 +336,9 @@ class AffineSimplexPass(FusedPass):
     def run(self, what: str, out, part: int | None, du=None) -> None:
         """Compute the `action` on the chunks without ghost neighbours (part 0), the others (1) or all."""
         disc = self.operator.discretization
-        given = {"data_stride": self.classes or disc.stride, "factor": float(disc.penalty_factor * disc.dim**2)}
+        given = {
+            "data_stride": self.classes or disc.stride,
+            "factor": float(disc.penalty_factor(disc.mesh.cell) * disc.dim**2),
+        }
         given |= {"behind": self._links, "class_of": self._class_of, "data": self.data, "penalty": self._penalty}
         self._launch_product(self.kernels["sipg_affine_simplex"], out, part, du, **given)

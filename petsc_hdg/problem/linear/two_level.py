@@ -215,7 +215,9 @@ def setting_up(problem, symmetric: bool):
 
 
 def _blocks_fit(problem) -> bool:
-    """Return True if all ranks have room for the inverted cell blocks."""
+    """Return True if there are inverted cell blocks, and all ranks have room for them."""
+    if not hasattr(problem.operator, "cell_blocks"):
+        return False
     wanted = CellBlocks.bytes_of(problem.discretization, problem.arrays.real.itemsize)
     return problem.comm.allreduce(int(wanted > MEMORY * problem.device.memory_bytes)) == 0
 

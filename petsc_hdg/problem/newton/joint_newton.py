@@ -342,7 +342,7 @@ class Interiors:
     def __init__(self, problem):
         self._problem, disc = weakref.ref(problem), problem.discretization  # which keeps this
         cells = problem.checkpoints.unknowns.cells
-        keys = cell_keys(disc, cells, [inside_space(disc)])
+        keys = cell_keys(cells, [inside_space(disc)])
         bound = max(1, cells.total * keys.shape[1])
         # Functions of the trace, where the element has them, stand before those that are eliminated.
         self.order = GlobalOrder.of_keys(problem.comm, keys[:, keys.shape[1] - disc.num_eliminated :].ravel(), bound)

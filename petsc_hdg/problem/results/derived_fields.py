@@ -12,7 +12,7 @@ from ...discretizations import CellField
 from ...discretizations.dofmap import ALL
 from ...discretizations.integral_specs import EXTRA_DEGREE, error_rule
 from ...errors import OptionError, collectively
-from ...reference import CELLS, ReferenceElement, facet_cell, facet_quadrature, on_facets
+from ...reference import ReferenceElement, entity_shapes, facet_quadrature, on_facets
 from ...representation import Described
 from ...value_checks import number, plural, reals, shown, whole_number
 from .point_functions import point_function, require_auxiliary
@@ -29,15 +29,6 @@ def cell_fields(problem, u, t: float = 0.0, star: bool = True, part: int = 0) ->
         return problem.operator.parts[part].cell_fields(owned, t)
 
 
-def require_one_shape(problem, what: str) -> None:
-    """Raise OptionError, on all ranks, for a mesh of several shapes, of prisms or of pyramids."""
-    if problem.mesh.cell not in CELLS:
-        raise OptionError(
-            f"{what} takes a mesh of one shape, {', '.join(CELLS)}, and this one has {problem.mesh.cell} cells; give "
-            "the solution to write (.vtu, .pvd), at, integral or errors, which take any."
-        )
-
-
 class Derived(Described):
     """A field that `problem.field` makes: one of the solution, one that the scheme recovers, or a function of them.
 
@@ -45,18 +36,32 @@ class Derived(Described):
 
     name        in files and messages
     components  numbers at a point
-    element     whose nodes `values` and `coordinates` take by default; of facets where it is on a boundary
+    element     whose nodes `values` and `coordinates` take by default; of facets where it is on a boundary; None where
+                there are several shapes
+    parts       the field in the cells, or on the facets, of each shape; itself where there is one
     """
 
-    PUBLIC = ("along", "at", "components", "coordinates", "element", "extremes", "means", "name", "values")
+    PUBLIC = ("along", "at", "components", "coordinates", "element", "extremes", "means", "name", "parts", "values")
 
     def __init__(self, state: State, name: str, components: int, sample: Callable, facets=None):
         """sample(points, cells, normals) gives values [cell, point, component] at reference points of cells; facets:
-        cells [facet] and local facets [facet] of a boundary."""
+        cells [facet] and local facets [facet] of a boundary, and their shape."""
         self.name, self.components, self._state, self._sample, self._facets = name, components, state, sample, facets
-        self.element = state.element
+        self.parts: tuple[Derived, ...] = (self,)
+        self._rows: list = [ALL]  # of each part among the cells or facets
+        self.element: ReferenceElement | None = state.element
         if facets is not None:
-            self.element = ReferenceElement(facet_cell(state.element.cell), state.element.degree)
+            self.element = ReferenceElement(facets[2], state.element.degree)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Derived], rows: list) -> Derived:
+        """The field of several parts; rows: numbers of each part's cells or facets among all."""
+        if len(parts) == 1:
+            return parts[0]
+        first = parts[0]
+        found = cls(first._state, first.name, first.components, first._sample, first._facets)
+        found.element, found.parts, found._rows = None, tuple(parts), rows
+        return found
 
     def __repr__(self) -> str:
         facts = self.facts()
@@ -64,8 +69,8 @@ class Derived(Described):
 
     def facts(self) -> dict[str, str]:
         """Name, components and place, in words."""
-        cells = self._state.mesh.num_cells
-        where = plural(len(self._facets[0]), "facet") if self.on_boundary else plural(cells, "cell")
+        count = sum(len(p._facets[0]) if p._facets else p._state.mesh.num_cells for p in self.parts)
+        where = plural(count, "facet" if self.on_boundary else "cell")
         return {"name": self.name, "components": f"{self.components}", "where": f"{where} of this rank"}
 
     @property
@@ -76,7 +81,8 @@ class Derived(Described):
     def values(self, points=None) -> np.ndarray:
         """Values [cell, point, component] at reference points [point, dim], in this rank's cells (or facets).
 
-        None: the nodes of `element`. Raises OptionError for points of another shape.
+        None: the nodes of `element`. Raises OptionError for points of another shape, and for cells of several shapes,
+        whose `parts` have values.
         """
         return self._at(*self._reference(points))
 
@@ -89,7 +95,7 @@ class Derived(Described):
 
         They are inf and -inf where there are no facets.
         """
-        found = self.values().reshape(-1, self.components)
+        found = np.concatenate([part.values().reshape(-1, self.components) for part in self.parts])
         ends = np.stack([found.min(axis=0, initial=np.inf), -found.max(axis=0, initial=-np.inf)])
         smallest, largest = self._state.problem.comm.allreduce(ends, op=np.minimum) * [[1.0], [-1.0]]
         return smallest, largest
@@ -97,12 +103,18 @@ class Derived(Described):
     def means(self) -> np.ndarray:
         """Mean values [cell, component] of this rank's cells (or facets)."""
         state = self._state
+        if len(self.parts) > 1:
+            of_parts = [part.means() for part in self.parts]
+            found = np.empty((sum(map(len, of_parts)), self.components))
+            for rows, of in zip(self._rows, of_parts, strict=True):
+                found[rows] = of
+            return found
         if self._facets is None:
             rule = error_rule(state.discretization)
             points, weights, cells, normals = rule.points, rule.weights, ALL, None
             weights = weights * np.abs(np.linalg.det(state.jacobian(points)))
         else:
-            cells, local = self._facets
+            cells, local, _ = self._facets
             rules, normals = state.facet_rules()
             points, normals = np.array([rule.points for rule in rules])[local], normals[local]
             _, stretch = state.normals(points, cells, normals)
@@ -118,7 +130,7 @@ class Derived(Described):
         problem = self._state.problem
         with collectively(problem.comm):
             require_cells(self)
-        return problem.locate([[self]], points)[self.name]
+        return problem.locate([[part] for part in self.parts], points)[self.name]
 
     def along(self, start, end, points: int = 101) -> tuple[np.ndarray, np.ndarray]:
         """Distances [point] from `start` [dim] and values [point, component] on the line to `end` [dim]. Collective.
@@ -154,16 +166,16 @@ class Derived(Described):
                 + (f", or names among {', '.join(names)}." if names else ".")
             )
         chosen = [known[entry] for entry in entries]
-        label = f"{self.name}[{','.join(map(str, entries))}]"
+        return self.named(f"{self.name}[{','.join(map(str, entries))}]", chosen)
 
-        def sample(points, cells, normals):
-            return self._sample(points, cells, normals)[..., chosen]
-
-        return Derived(self._state, label, len(chosen), sample, self._facets)
-
-    def named(self, name: str) -> Derived:
-        """The same under another name."""
-        return Derived(self._state, name, self.components, self._sample, self._facets)
+    def named(self, name: str, chosen: list[int] | None = None) -> Derived:
+        """The same under another name, of all components or some."""
+        made, count = [], self.components if chosen is None else len(chosen)
+        for part in self.parts:
+            given = part._sample
+            some = given if chosen is None else lambda *where, given=given: given(*where)[..., chosen]
+            made.append(Derived(part._state, name, count, some, part._facets))
+        return Derived.joined(made, self._rows)
 
     def _at(self, points: np.ndarray, cells, normals) -> np.ndarray:
         if normals is not None:
@@ -172,6 +184,9 @@ class Derived(Described):
 
     def _reference(self, given) -> tuple:
         """Reference points, cells and the reference cell's normals [facet, dim] of places in all cells or facets."""
+        if self.element is None:
+            shapes = " and ".join(part.element.cell for part in self.parts if part.element)
+            raise OptionError(f"Values of '{self.name}' in {shapes} cells were asked for; take them of its parts.")
         points = self.element.nodes if given is None else reals("The array of reference points", given, OptionError)
         if points.ndim != 2 or points.shape[1] != self.element.dim:
             raise OptionError(
@@ -180,7 +195,7 @@ class Derived(Described):
             )
         if self._facets is None:
             return points, ALL, None
-        cells, local = self._facets
+        cells, local, _ = self._facets
         return on_facets(self._state.element.cell, points)[local], cells, self._state.facet_rules()[1][local]
 
 
@@ -206,7 +221,7 @@ class State:
 
     def __init__(self, problem, u, t: float = 0.0, star: bool = True, part: int = 0):
         """star: whether u* of hdg_gpu, which is a problem in each cell, is asked for.   part: its number."""
-        self.problem, self.t, self.dim = problem, t, problem.mesh.dim
+        self.problem, self.t, self.dim, self.part = problem, t, problem.mesh.dim, part
         self.known = {field.name: field for field in cell_fields(problem, u, t, star, part)}
         self.mesh, self.discretization = problem.mesh.parts[part], problem.discretization.parts[part]
         mesh, disc, rows = self.mesh, self.discretization, problem.operator.parts[part].aux_rows
@@ -222,9 +237,9 @@ class State:
         ]
 
     @classmethod
-    def of_parts(cls, problem, u, t: float = 0.0) -> list[State]:
+    def of_parts(cls, problem, u, t: float = 0.0, star: bool = True) -> list[State]:
         """The states of the parts of the mesh. Collective."""
-        return [cls(problem, u, t, part=part) for part in range(len(problem.mesh.parts))]
+        return [cls(problem, u, t, star, part) for part in range(len(problem.mesh.parts))]
 
     # Fields --------------------------------------------------------------------------------------------------------
 
@@ -281,7 +296,7 @@ class State:
         require_cells(entry)
         if entry._state.problem.mesh is not self.problem.mesh:
             raise OptionError(f"The field '{entry.name}' is of another mesh; give one of this problem's.")
-        return entry.named(name or entry.name)
+        return entry.parts[self.part].named(name or entry.name)
 
     # Values at points ----------------------------------------------------------------------------------------------
 
@@ -365,18 +380,36 @@ def field(problem, given, u, t: float, name: str | None, over: str | None, side:
             raise OptionError(
                 f"A field as the side {shown(side)} sees it was asked for, of no boundary; give over= too."
             )
-        require_one_shape(problem, "problem.field")
         if problem.is_condensed:
             require_auxiliary(problem)
     facets = None if over is None else problem.mesh.boundary_facets(over, side is not None, side)
     with stages.stage("output"):
-        state = State(problem, u, t, star=isinstance(given, str) and given.endswith("_star"))
+        states = State.of_parts(problem, u, t, star=isinstance(given, str) and given.endswith("_star"))
         with collectively(problem.comm):
-            whole = state.field(given, name, over, facets)
+            parts, rows = [], []
+            for state in states:
+                for where, own in _facets_of(state.mesh, facets):
+                    parts.append(state.field(given, name, over, own))
+                    rows.append(where)
+            whole = Derived.joined(parts, rows)
             if components is None:
                 return whole
             part = whole.only(components)
             return part.named(name) if name else part
+
+
+def _facets_of(part, facets):
+    """Numbers among all, and what a Derived takes, of the cells of a part of a mesh, or of the facets of each shape
+    that these have; facets: cells and local facets of the mesh, or None."""
+    if facets is None:
+        yield part.cells, None
+        return
+    cells, local = facets
+    shapes = np.array(entity_shapes(part.cell)[-2])
+    for name in dict.fromkeys(shapes.tolist()):
+        where = np.flatnonzero((cells >= part.cells.start) & (cells < part.cells.stop))
+        where = where[shapes[local[where]] == name]
+        yield where, (cells[where] - part.first, local[where], name)
 
 
 def checked_outputs(problem, given) -> dict:

@@ -29,6 +29,7 @@ class Evaluated:
 
     comm: Any
     access: Any
+    mesh: Any
     operator: Any
     _outputs: dict
 
@@ -60,13 +61,16 @@ class Evaluated:
             squares = self.comm.allreduce(self.operator.errors(buffer, t))[:, components]
         return {name: float(np.sqrt(row.sum())) for name, row in zip(self.operator.norms, squares, strict=True)}
 
-    def cell_values(self, u: PETSc.Vec, t: float = 0.0) -> dict[str, np.ndarray]:
-        """Values [cell, node, component] of each field at its nodes, essential values included (collective).
+    def cell_values(self, u: PETSc.Vec, t: float = 0.0) -> dict[str, Any]:
+        """Values [cell, node, component] of each field at its nodes, essential values included (collective). On a mesh
+        of several shapes they are lists of such arrays, one for each of `mesh.parts`.
 
         With hdg_gpu also `grad_u` (component, then direction) and `u_star` of each field u.
         """
-        derived_fields.require_one_shape(self, "problem.cell_values")
-        return {field.name: field.values for field in cell_fields(self, u, t)}
+        of_parts = [cell_fields(self, u, t, part=part) for part in range(len(self.mesh.parts))]
+        if len(of_parts) == 1:
+            return {field.name: field.values for field in of_parts[0]}
+        return {fields[0].name: [field.values for field in fields] for fields in zip(*of_parts, strict=True)}
 
     def field(
         self,
@@ -93,6 +97,7 @@ class Evaluated:
                tensor has: "x", "y", "z", or "xy" for the slope of component x in direction y
 
         Values are those of the cells, in every scheme, and jump between them where gradients do; u_x of hdg_gpu is q.
+        On a mesh of several shapes the `parts` of the field have values in the cells of each.
         Raises PhysicsError for what the text cannot be, MeshError for an unknown region or boundary, OptionError for a
         side without a boundary and for unknown components.
         """
@@ -254,7 +259,7 @@ class Evaluated:
                       several names make pictures side by side
         values        shown instead of a field: what `field` makes or takes, or [cell], or [cell, node] or
                       [cell, node, component] at the nodes of any degree, of this rank's cells; of several components
-                      the magnitude is shown, and the label says so
+                      the magnitude is shown, and the label says so; at nodes of several shapes a list of such arrays
         displacement  what `field` makes or takes, or [cell, node, dim] at the nodes of any degree: the shape is drawn
                       deformed by `scale` times this
         scale         None: the largest displacement becomes a tenth of the mesh's size

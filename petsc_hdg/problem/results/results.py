@@ -15,14 +15,15 @@ from ...errors import OptionError, PetscHdgError, collectively
 from ...mesh.labels import EXTERIOR
 from ...mesh.partition.rebalance import balance
 from ...output import Collection
+from ...output.arrays import at_nodes
 from ...petsc import lifetimes
-from ...reference import on_facets
+from ...reference import CELLS, ReferenceElement, collapse, on_facets
 from ...value_checks import number, plural, shown
 from .. import matrices
 from ..input_data import require_vec
 from ..linear import direct_solvers, field_splits
 from ..memory_traffic import memory_line
-from .derived_fields import State, require_one_shape
+from .derived_fields import Derived, State
 from .solution_values import cell_data, grid_of, polytope_numbers
 
 OUTLINE_WIDTH = 0.6  # of polytopes in pictures, in points
@@ -59,35 +60,72 @@ def write_trace(problem, path, u, t: float = 0.0) -> None:
 def write_png(problem, path, u, t: float = 0.0, field=None, values=None, **settings):
     """Draw a field, the first one by default, several side by side, or other values; with poly_gpu polytopes are
     outlined. Rank 0 gets the Figure. Collective. Raises OptionError for a field that there is not."""
-    require_one_shape(problem, "problem.plot")
-    state = State(problem, u, t)
+    states = State.of_parts(problem, u, t)
     with collectively(problem.comm):
-        fields = {f.name: f for f in state.all(problem.outputs)}
+        cell, tables = _drawn_shape(states)
+        fields = [{f.name: f for f in state.all(problem.outputs)} for state in states]
         names = [field] if isinstance(field, str | None) else list(field)
         for name in names:
-            if name is not None and (values is not None or name not in fields):
+            if name is not None and (values is not None or name not in fields[0]):
                 raise OptionError(
                     f"A picture of the field {shown(name)}{'' if values is None else ' and of other values'} was asked "
-                    f"for; give one of the fields {', '.join(fields)}, or values."
+                    f"for; give one of the fields {', '.join(fields[0])}, or values."
                 )
         if len(names) > 1:
-            values = {name: state.nodal(fields[name]) for name in names}
+            values = {name: _drawn(states, tables, [of[name] for of in fields]) for name in names}
         elif values is None:
-            first = next(iter(fields)) if names[0] is None else names[0]
-            values = state.nodal(fields[first])
+            first = names[0] or next(iter(fields[0]))
+            values = _drawn(states, tables, [of[first] for of in fields])
             if values.shape[2] > 1 and not settings["label"]:
                 settings["label"] = f"magnitude of {first}"
         else:
-            values = state.nodal(values)
-        settings["displacement"] = state.nodal(settings["displacement"])
+            values = _drawn(states, tables, values)
+        settings["displacement"] = _drawn(states, tables, settings["displacement"])
+        points = _joined(tables, [state.coordinates for state in states])
     outlined = problem.discretization.is_polytopic and settings["cell_regions"] is None
     if outlined:
         settings["cell_regions"] = polytope_numbers(problem)
     if settings["region_width"] is None:
         settings["region_width"] = OUTLINE_WIDTH if outlined else output.Picture.region_width
-    return output.plot(
-        path, problem.comm, problem.mesh.cell, state.element.degree, state.coordinates, values, **settings
-    )
+    return output.plot(path, problem.comm, cell, states[0].element.degree, points, values, **settings)
+
+
+def _drawn_shape(states: list[State]) -> tuple[str, list[np.ndarray]]:
+    """Shape of cells as pictures take them, and matrices [node there, node] to their nodes from those of each part.
+
+    Cells of several shapes, prisms and pyramids are squares or cubes some of whose sides have collapsed, on which the
+    same functions are polynomials of the same degree in each direction.
+    """
+    first = states[0]
+    if len(states) == 1 and first.mesh.cell in CELLS:
+        return first.mesh.cell, [np.eye(first.element.num_basis)]
+    cell = "quadrilateral" if first.dim == 2 else "hexahedron"
+    nodes = ReferenceElement(cell, first.element.degree).nodes
+    return cell, [state.element.tabulate(collapse(state.mesh.cell, nodes), 0)[0] for state in states]
+
+
+def _joined(tables: list[np.ndarray], parts: list[np.ndarray]) -> np.ndarray:
+    """Values [cell, node, component] of all cells as pictures take them, from those of each part."""
+    return np.concatenate([table @ of for table, of in zip(tables, parts, strict=True)])
+
+
+def _drawn(states: list[State], tables: list[np.ndarray], given):
+    """Values [cell, node, component] of a text, a field or fields of each part; of arrays, those at nodes in a list of
+    the arrays of each part where there are several; [cell] as they are. Raises OptionError."""
+    if isinstance(given, str | Derived):
+        return _joined(tables, [state.nodal(given) for state in states])
+    parts = given if isinstance(given, list | tuple) and len(given) == len(states) else [given]
+    if isinstance(parts[0], Derived):
+        return _joined(tables, [state.nodal(of) for state, of in zip(states, parts, strict=True)])
+    if np.ndim(parts[0]) < 2:
+        return given
+    if len(parts) != len(states):
+        raise OptionError(
+            f"Values at nodes to draw are given as {shown(given)}; give a list of arrays [cell, node], one of each "
+            "shape of cells, as problem.cell_values has them."
+        )
+    pairs = zip(parts, states, strict=True)
+    return _joined(tables, [at_nodes("values", of, each.element, each.mesh.num_cells) for of, each in pairs])
 
 
 def view_kernels(problem) -> None:

@@ -8,13 +8,13 @@ import numpy as np
 from mpi4py.MPI import MIN
 
 from ... import stages
-from ...discretizations.dofmap import FieldSpace, build_dofmap
+from ...discretizations.dofmap import FieldSpace, build_dofmaps
 from ...errors import OptionError, collectively
 from ...mesh.geometry import Locator
 from ...output import Grid
 from ...output.arrays import cellwise, gather_rows
 from ...value_checks import reals, truth
-from .derived_fields import State, require_one_shape
+from .derived_fields import Derived, State
 
 
 def polytope_numbers(problem) -> np.ndarray:
@@ -48,45 +48,59 @@ def cell_data(problem) -> list[dict[str, np.ndarray]]:
 def grid_of(problem, u, t: float, fields, gather: bool) -> Grid | None:
     """See Problem.to_numpy. Collective."""
     comm = problem.comm
-    require_one_shape(problem, "problem.to_numpy")
     with collectively(comm):
         gather = truth("Whether arrays are gathered on one rank (gather)", gather)
     with stages.stage("output"):
-        state = State(problem, u, t)
+        states = State.of_parts(problem, u, t)
         with collectively(comm):
-            found = state.all(problem.outputs if fields is None else fields)
-            values = {field.name: field.sample(state.element.nodes) for field in found}
-        data = {name: cellwise(name, of, problem.mesh.num_cells) for name, of in cell_data(problem)[0].items()}
-        numbers, numbers_of_all, owned = _numbers(problem, state, len(found) > len(state.known))
-        rows = {name: _scattered(numbers, of) for name, of in ({"": state.coordinates} | values).items()}
+            of_parts = [state.all(problem.outputs if fields is None else fields) for state in states]
+            values = {of[0].name: _at_nodes(states, of) for of in zip(*of_parts, strict=True)}
+        rows, shapes = {"": [state.coordinates for state in states]} | values, [state.mesh.cell for state in states]
+        numbers, numbers_of_all, owned = _numbers(problem, states, len(of_parts[0]) > len(states[0].known))
+        rows = {name: _scattered(numbers, of) for name, of in rows.items()}
+        data = [
+            {name: cellwise(name, of, state.mesh.num_cells) for name, of in each.items()}
+            for state, each in zip(states, cell_data(problem), strict=True)
+        ]
         if gather:
-            numbers = gather_rows(comm, numbers_of_all)
+            numbers = [gather_rows(comm, of) for of in numbers_of_all]
             rows = {name: gather_rows(comm, of[:owned]) for name, of in rows.items()}
-            data = {name: gather_rows(comm, of) for name, of in data.items()}
+            data = [{name: gather_rows(comm, of) for name, of in each.items()} for each in data]
         if comm.rank and gather:
             return None
-        return Grid(problem.mesh.cell, state.element.degree, rows.pop(""), numbers, rows, data)
+        of_cells = {name: np.concatenate([each[name] for each in data]) for name in data[0]}
+        blocks = dict(zip(shapes, numbers, strict=True))
+        return Grid(states[0].element.degree, rows.pop(""), blocks, rows, of_cells)
 
 
-def _numbers(problem, state: State, may_jump: bool) -> tuple[np.ndarray, np.ndarray, int]:
-    """Numbers [cell, node] of nodes on this rank, those that it owns first, the same among all ranks, and how many it
-    owns. Cells share nodes where all fields are continuous, of meshes that are not periodic. Collective."""
-    mesh, comm, element = problem.mesh, problem.comm, state.element
+def _at_nodes(states: list[State], of_parts: tuple[Derived, ...]) -> list[np.ndarray]:
+    """Values [cell, node, component] of a field in each part."""
+    return [field.sample(state.element.nodes) for state, field in zip(states, of_parts, strict=True)]
+
+
+def _numbers(problem, states: list[State], may_jump: bool) -> tuple[list[np.ndarray], list[np.ndarray], int]:
+    """Numbers [cell, node] of nodes in each part on this rank, those that it owns first, the same among all ranks, and
+    how many it owns. Cells share nodes where all fields are continuous, of meshes that are not periodic. Collective."""
+    mesh, comm = problem.mesh, problem.comm
     is_continuous = problem.discretization.name == "cg_gpu" and not (may_jump or mesh.geometry.periods.any())
-    if is_continuous and min(field.element.degree for field in state.known.values()) > 0:
+    if is_continuous and min(field.element.degree for field in states[0].known.values()) > 0:
         start, end = mesh.dm.getChart()
-        space = FieldSpace("nodes", element, 1, 0, 0, 0)
-        dofmap = build_dofmap(mesh, (space,), np.zeros((end - start, 1), bool))
-        numbers = dofmap.compact[dofmap.cell_dofs]
-        return numbers, dofmap.global_numbers[numbers], dofmap.num_owned
-    numbers = np.arange(mesh.num_cells * element.num_basis).reshape(mesh.num_cells, element.num_basis)
-    return numbers, numbers + sum(comm.allgather(numbers.size)[: comm.rank]), numbers.size
+        spaces = [(FieldSpace("nodes", state.element, 1, 0, 0, 0),) for state in states]
+        dofmaps = build_dofmaps(mesh, spaces, np.zeros((end - start, 1), bool))
+        numbers = [dofmap.compact[dofmap.cell_dofs] for dofmap in dofmaps]
+        return numbers, [dofmaps[0].global_numbers[of] for of in numbers], dofmaps[0].num_owned
+    sizes = [(state.mesh.num_cells, state.element.num_basis) for state in states]
+    ends = np.cumsum([0, *(cells * nodes for cells, nodes in sizes)]).tolist()
+    numbers = [np.arange(*ends[k : k + 2]).reshape(size) for k, size in enumerate(sizes)]
+    before = sum(comm.allgather(ends[-1])[: comm.rank])
+    return numbers, [of + before for of in numbers], ends[-1]
 
 
-def _scattered(numbers: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Values [node, component] from those of cells [cell, node of the cell, component]."""
-    found = np.zeros((numbers.max(initial=-1) + 1, values.shape[2]))
-    found[numbers] = values
+def _scattered(numbers: list[np.ndarray], values: list[np.ndarray]) -> np.ndarray:
+    """Values [node, component] from those of cells [cell, node of the cell, component] of each part."""
+    found = np.zeros((max(of.max(initial=-1) for of in numbers) + 1, values[0].shape[2]))
+    for rows, of in zip(numbers, values, strict=True):
+        found[rows] = of
     return found
 
 
