@@ -27,6 +27,7 @@ RUNS = {
             ["-around", "16", "-out", "8"],
             {rf"drag coefficient {NUMBER}": (1.54, 1.6), rf"eddies of length {NUMBER}": (2.0, 3.0)},
         ),
+        (1, ["-around", "16", "-out", "10", "-far", "60"], {rf"drag coefficient {NUMBER}": (1.52, 1.535)}),
         (
             2,
             ["-around", "12", "-out", "6", "-fe_degree", "1", "-reynolds", "100", "-end", "0.2"],
