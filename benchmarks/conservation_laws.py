@@ -1,9 +1,10 @@
 """Errors and orders of a manufactured gas flow by both fluxes of hdg_gpu and of Sod's shock tube, and times of a vortex
 and of steady viscous flow: the tables of docs/conservation_laws.md.
 
-python benchmarks/conservation_laws.py [-only euler|numbers|viscous|space|sod|times|cells] [-faces 32,64] [-speeds 0,1]
+python benchmarks/conservation_laws.py [-only euler|numbers|viscous|space|sod|times|orders|cells] [-faces 32,64]
 
-Rows of `times` are -vortex faces:degree,… and -steady faces:degree,…, those of `cells` -hexahedra and -tetrahedra.
+Rows of `sod` are -faces and -speeds 0,1, of `times` -vortex faces:degree,… and -steady faces:degree,…, those of `cells`
+-hexahedra and -tetrahedra.
 """
 
 import sys
@@ -141,6 +142,43 @@ def seconds(faces: int, degree: int, steady: bool) -> None:
     PETSc.Sys.Print(f"| {name} {faces}² degree {degree} | {problem.num_unknowns} | {counts} | {kind} |")
 
 
+METHODS = {
+    "`bdf`, `-ts_bdf_order 2`": {"ts_type": "bdf", "ts_bdf_order": "2"},
+    "`bdf`, `-ts_bdf_order 3`": {"ts_type": "bdf", "ts_bdf_order": "3"},
+    **{
+        f"`dirk`, type `{name}`": {"ts_type": "dirk", "ts_dirk_type": name} for name in ("s212", "es324sal", "es325sal")
+    },
+    **{
+        f"`arkimex`, type `{name}`": {"ts_type": "arkimex", "ts_arkimex_type": name}
+        for name in ("prssp2", "3", "ars443", "4")
+    },
+}
+
+
+def ends(steps: int, options: dict[str, str]) -> tuple[np.ndarray, fe.Problem]:
+    """The state at t = 0.06 of a vortex of degree 1 on 2 · 4² triangles, and its problem."""
+    for name, value in options.items():
+        PETSc.Options()[name] = value
+    far, state = gas.far_field("boundary", VORTEX.format("w")), {"radius": 0.2, "strength": 0.3}
+    physics = library.euler(2, gas.RATE, boundary=far, exact=VORTEX.format("u"), constants=state)
+    problem = fe.Problem(fe.Mesh.box((4, 4)), physics, backend="hdg_gpu", degree=1)
+    found = problem.solve_in_time(problem.interpolate("exact"), 0.06, dt=0.06 / steps).getArray().copy()
+    for name in options:
+        PETSc.Options().delValue(name)
+    return found, problem
+
+
+def orders() -> None:
+    """Rows of methods in time: linear solves per step, largest error of the trace of 24 steps, order from 12 steps."""
+    exact = ends(192, {"ts_type": "bdf", "ts_bdf_order": "4"})[0]
+    for name, options in METHODS.items():
+        (coarse, _), (fine, problem) = (ends(steps, options) for steps in (12, 24))
+        size = problem.discretization.dofmap.num_owned
+        errors = [np.abs(found - exact)[:size].max() for found in (coarse, fine)]
+        solves = problem.newton_iterations / problem.time_steps
+        PETSc.Sys.Print(f"| {name} | {solves:.1f} | {errors[1]:.1e} | {np.log2(errors[0] / errors[1]):.2f} |")
+
+
 def cells(faces: int, degree: int, simplex: bool) -> None:
     """A row of a gas in space: milliseconds of a linearization, of another right-hand side (its cells, without the
     trace), of a product and of a residual."""
@@ -202,6 +240,8 @@ if __name__ == "__main__":
     for name, rows in (("hexahedra", "2:3"), ("tetrahedra", "2:3")) if "cells" in only else ():
         for given in filter(None, PETSc.Options().getString(name, rows).split(",")):
             cells(*map(int, given.split(":")), name == "tetrahedra")
+    if "orders" in only:
+        orders()
     if "sod" in only:
         numbers = {
             name: PETSc.Options().getString(name, given) for name, given in (("faces", "32,64"), ("speeds", "0,1"))

@@ -63,6 +63,19 @@ def test_roca_takes_a_large_mesh():
     assert row["large"] and 0 < row["dbf_nnz"] < 5e6 and row["seconds"] > 0
 
 
+def test_decay_of_eddies_beside_a_fourier_method(mpirun, tmp_path):
+    """Two Reynolds numbers; the dissipation at first is 3/4 / Re, on coarse cells less of it."""
+    file, picture = tmp_path / "decay.json", tmp_path / "decay.png"
+    options = ["-runs", "100:2:2,400:1:2", "-points", "16", "-end", "0.5", "-results", file, "-figure", picture]
+    said = mpirun(1, "benchmarks/taylor_green.py", *options, "-snes_rtol", "1e-3").stdout
+    curves = json.loads(file.read_text())
+    assert [(c["reynolds"], "seconds" in c) for c in curves] == [(r, is_run) for r in (100, 400) for is_run in (0, 1)]
+    for curve, least in zip(curves, (0.9999, 0.9, 0.9999, 0.3), strict=True):
+        assert least < curve["dissipated"][0] * curve["reynolds"] / 0.75 < 1.0001 and curve["t"][-1] == 0.5
+    assert curves[0]["energy"][-1] == pytest.approx(0.12127, abs=1e-5)  # 0.125 less half of 0.00746
+    assert "| t, Re 100 | Fourier, 16³ points | degree 2, 2³ cells |" in said and picture.stat().st_size > 5000
+
+
 def test_knepley_rows(rows_of):
     """Thread transposition takes blocks and batches, and nodal coefficients."""
     rows, _ = rows_of("knepley", "sweep double blocks 16")

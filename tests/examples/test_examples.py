@@ -27,6 +27,7 @@ RUNS = {
             ["-around", "16", "-out", "8"],
             {rf"drag coefficient {NUMBER}": (1.54, 1.6), rf"eddies of length {NUMBER}": (2.0, 3.0)},
         ),
+        (1, ["-around", "16", "-out", "10", "-far", "60"], {rf"drag coefficient {NUMBER}": (1.52, 1.535)}),
         (
             2,
             ["-around", "12", "-out", "6", "-fe_degree", "1", "-reynolds", "100", "-end", "0.2"],
@@ -194,6 +195,14 @@ RUNS = {
             1,
             ["-faces", "4", "-fe_degree", "1", "-end", "0.1"],
             {rf"0.00   energy {NUMBER}": (0.088, 0.095), rf"0.10 .* dissipated {NUMBER}": (5.4e-3, 6.1e-3)},
+        ),
+        *(
+            (
+                ranks,
+                ["-faces", "2", "-fe_degree", "1", "-end", "0.1", *whole],
+                {rf"0.10   energy {NUMBER}": (0.03336, 0.03338), rf"0.10 .* dissipated {NUMBER}": (2.42e-3, 2.44e-3)},
+            )
+            for ranks, whole in ((1, []), (2, ["-whole"]))
         ),
     ],
     "vortex_hdg": [

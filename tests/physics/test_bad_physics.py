@@ -82,7 +82,7 @@ BAD = {
     "no auxiliary": (text("f0[0] = a[0];"), "a[0] is read, but the physics has no auxiliary fields"),
     "no constants": (text("f0[0] = constants[0];"), "constants[0] is read, but the physics has no constants"),
     "unset variable": (text("PetscReal r;\nf0[0] = r;"), "line 2: 'r' is read before it is set"),
-    "unset element": (text("PetscReal r[2];\nr[0] = 1.0;\nf0[0] = r[1];"), "line 3: 'r' is read before it is set"),
+    "unset element": (text("PetscReal r[2];\nr[0] = 1.0;\nf0[0] = r[1];"), "line 3: 'r[1]' is read before it is set"),
     "unknown size": (
         text("PetscReal r[(PetscInt)t]; f0[0] = 1.0;"),
         "the size of 'r' must be a positive number known from dim",

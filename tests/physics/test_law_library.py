@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from agreement import assert_close, assert_second_order, assert_text_agrees, random_state
 from compiled_physics import CompiledPhysics
 from wrong_physics import assert_one_clear_sentence
 
+from petsc_hdg.errors import PhysicsError
 from petsc_hdg.physics import library
 from petsc_hdg.physics.library import gas
 
@@ -32,8 +35,12 @@ def made(name: str, dim: int):
             dim, **NUMBERS, viscosity="sutherland", flux="roe", constants={"sutherland": SUTHERLAND}
         ),
         "burgers": lambda: library.burgers(viscosity=0.2),
+        "convection": lambda: library.convection([0.4, "-x[0]", 0.3][:dim], viscosity=0.2),
         "shallow water": lambda: library.shallow_water(dim, gravity=9.0),
     }[name]()
+
+
+X = [0.3, 0.7, 0.2]
 
 
 def sample(dim: int, seed: int = 0) -> dict:
@@ -50,6 +57,8 @@ def flux(name: str, u: np.ndarray, u_x: np.ndarray) -> np.ndarray:
     dim = u_x.shape[1]
     if name == "burgers":
         return 0.2 * u_x - 0.5 * u[0] ** 2
+    if name == "convection":
+        return 0.2 * u_x - u[0] * np.array([0.4, -X[0], 0.3])[:dim]
     if name == "shallow water":
         v = u[1:] / u[0]
         return -np.vstack([u[1:], np.outer(u[1:], v) + 4.5 * u[0] ** 2 * np.eye(dim)])
@@ -69,19 +78,21 @@ def flux(name: str, u: np.ndarray, u_x: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("dim", [2, 3])
-@pytest.mark.parametrize("name", ["euler", "constant viscosity", "sutherland", "burgers", "shallow water"])
+@pytest.mark.parametrize(
+    "name", ["euler", "constant viscosity", "sutherland", "burgers", "shallow water", "convection"]
+)
 def test_flux(name, dim, tmp_path):
     """f1 is the textbook's; text and interpreter agree, and the derivative is that of differences."""
     physics = made(name, dim)
     count = physics.num_components
     s = random_state(physics, dim) | {key: value for key, value in sample(dim).items() if key not in ("u", "u_x")}
-    s |= {"u": sample(dim)["u"][:count], "u_x": sample(dim)["u_x"][:count]}
+    s |= {"u": sample(dim)["u"][:count], "u_x": sample(dim)["u_x"][:count], "x": np.array(X[:dim])}
     interpreter = physics.interpreter(dim)
     found = interpreter.pw_residual(s["u"], None, s["u_x"], None, None, 0, s["x"])[1]
     assert_close(found, flux(name, s["u"], s["u_x"]))
     assert_text_agrees(CompiledPhysics(physics, dim, tmp_path), interpreter, s)
     assert_second_order(interpreter, s)
-    assert physics.is_conservation_law and not physics.is_linear
+    assert physics.is_conservation_law != physics.is_linear == (name == "convection")
 
 
 def derivative(physics, s: dict) -> np.ndarray:
@@ -187,9 +198,57 @@ BAD = {
     "burgers": (lambda: library.burgers(viscosity=-0.1), "viscosity is -0.1; give 0 or a number above 0"),
     "gravity": (lambda: library.shallow_water(gravity=0), "constant 'gravity' is 0; give a number above 0"),
     "state": (lambda: library.euler(2, boundary=gas.far_field("a", "w[0] = rho;")), "unknown name 'rho'"),
+    "short state": (
+        lambda: library.euler(2, boundary=gas.far_field("a", [1, 0, 0])).device_source(2),
+        "condition on 'a', line 5: 'w[3]' is read before it is set",
+    ),
+    "long state": (
+        lambda: library.convection([1, 0], boundary=library.outer_state("a", [1, 0])).device_source(2),
+        "condition on 'a', line 2: index 1 is outside w, which has 1 element",
+    ),
+    "three velocities in the plane": (
+        lambda: library.euler(2, boundary=gas.inflow("a", 1.0, [1, 0, 0])).device_source(2),
+        "condition on 'a', line 2: index 2 is outside velocity, which has 2 element",
+    ),
+    "two velocities in space": (
+        lambda: library.euler(3, boundary=gas.inflow("a", 1.0, [1, 0])).device_source(3),
+        "condition on 'a', line 5: 'velocity[2]' is read before it is set",
+    ),
+    "viscosity of burgers": (lambda: library.burgers(viscosity="x"), "viscosity is 'x'; give 0 or a number above 0"),
+    "wind": (
+        lambda: library.convection(1.0),
+        "velocity of physics convection is 1.0; give a list of one number or exp",
+    ),
+    "wall without velocity": (
+        lambda: library.burgers(boundary=library.slip_wall("a")).device_source(2),
+        "condition on 'a', line 2: index 1 is outside u, which has 1 element",
+    ),
 }
 
 
 @pytest.mark.parametrize("name", BAD)
 def test_bad_input(name):
     assert_one_clear_sentence(*BAD[name])
+
+
+BAD_CONDITIONS = {
+    "pressure": (
+        lambda: gas.pressure_outflow("a", 0),
+        "gas.pressure_outflow on 'a' is 0; give a number above 0, or an",
+    ),
+    "state of another kind": (
+        lambda: gas.far_field("a", None),
+        "gas.far_field on 'a' is None; give text that writes w",
+    ),
+    "one velocity": (lambda: gas.inflow("a", 1.0, 0.5), "gas.inflow on 'a' is 0.5; give a list of one number"),
+    "density": (lambda: gas.inflow("a", -1.0, [1, 0]), "density of gas.inflow on 'a' is -1.0; give a number above 0"),
+    "energy": (lambda: gas.no_slip_wall("a", [1]), "energy of gas.no_slip_wall on 'a' is [1]; give a number above 0"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_CONDITIONS)
+def test_bad_conditions(name):
+    """A sentence where the condition is made, which no physics has yet."""
+    make, message = BAD_CONDITIONS[name]
+    with pytest.raises(PhysicsError, match=re.escape(message)):
+        make()

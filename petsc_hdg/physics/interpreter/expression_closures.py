@@ -74,16 +74,16 @@ class ExpressionClosures:
 
     def _unset(self, name: str, line: int | None = None) -> Callable:
         place = line or self.line
-        return lambda: self.source.error(place, f"'{name.rstrip('_')}' is read before it is set")
+        return lambda of="": self.source.error(place, f"'{name.rstrip('_')}{of}' is read before it is set")
 
     def _of_element(self, node: ir.Element) -> Callable:
-        where, unset = self._where(node), self._unset(node.name, node.line)
+        where, unset, slot = self._where(node), self._unset(node.name, node.line), self._slot(node.name)
 
         def read(frame):
             data, index = where(frame)
             value = data[index]
             if value is UNSET:
-                raise unset()
+                raise unset("" if node.bounds else f"[{index - frame[slot].start}]")
             return value
 
         return read

@@ -8,10 +8,13 @@ boundary fluxes as in J. Peraire, N. C. Nguyen, B. Cockburn, AIAA 2010-363.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from numbers import Real
 
 from petsc_hdg.errors import PhysicsError
 from petsc_hdg.physics.layout import BoundaryFlux
-from petsc_hdg.value_checks import whole_number
+from petsc_hdg.physics.library import sides
+from petsc_hdg.value_checks import shown, whole_number
 
 STATES = """\
 static inline PetscReal gas_positive(PetscReal value) { return value > 0.0 ? value : PetscSqrtReal(-1.0); }
@@ -108,9 +111,20 @@ _SPEED, _SOUND = "gas_normal_velocity(dim, u, n)", "gas_sound(dim, gamma, u)"
 RATE = "for (PetscInt c = 0; c < dim + 2; ++c) f0[c] = u_t[c];"  # f0 in time, without sources
 
 
-def far_field(label: str, state: str) -> BoundaryFlux:
-    """Waves that enter have `state`, text that writes w[c] of x, t and constants; those that leave, the cell's. Speeds
-    are those of the mean of both states, so that b is linear in the trace."""
+def _positive(what: str, value: str | float) -> str | float:
+    """A number above 0, or an expression. Raises PhysicsError."""
+    if not isinstance(value, str) and not (isinstance(value, Real) and 0 < value < float("inf")):
+        raise PhysicsError(f"{what} is {shown(value)}; give a number above 0, or an expression of x, t and constants")
+    return value
+
+
+slip_wall = sides.slip_wall
+
+
+def far_field(label: str, state: sides.State) -> BoundaryFlux:
+    """Waves that enter have `state`, text that writes w[c] of x, t and constants or a list of its entries; those that
+    leave, the cell's. Speeds are those of the mean of both states, so that b is linear in the trace."""
+    state = sides.state_text(f"gas.far_field on {label!r}", state)
     return BoundaryFlux(
         label,
         f"""\
@@ -127,23 +141,11 @@ gas_waves(dim, gamma, -1, mean, n, outer, b);""",
     )
 
 
-def slip_wall(label: str) -> BoundaryFlux:
-    """No velocity along n, and no flux of mass, energy and momentum along the wall: a wall without friction, or a plane
-    of symmetry, where neither shear nor heat cross it."""
-    return BoundaryFlux(
-        label,
-        """\
-PetscReal across = 0.0;
-for (PetscInt d = 0; d < dim; ++d) across += (u[1 + d] - f_hat[1 + d]) * n[d];
-b[0] = f_hat[0];
-b[dim + 1] = f_hat[dim + 1];
-for (PetscInt d = 0; d < dim; ++d) b[1 + d] = f_hat[1 + d] + across * n[d];""",
-    )
-
-
 def no_slip_wall(label: str, energy: str | float | None = None) -> BoundaryFlux:
     """No velocity, and no heat flux (None) or a specific internal energy e = p / ((γ - 1) ρ): an expression of x, t and
     constants."""
+    if energy is not None:
+        energy = _positive(f"the energy of gas.no_slip_wall on {label!r}", energy)
     heat = "f_hat[dim + 1]" if energy is None else f"u[0] * ({energy}) - u[dim + 1]"
     return BoundaryFlux(
         label,
@@ -157,14 +159,18 @@ b[dim + 1] = {heat};""",
 def inflow(label: str, density: str | float, velocity: Sequence[str | float]) -> BoundaryFlux:
     """A given density and velocity [dim], expressions of x, t and constants, with the pressure of the cell: subsonic
     inflow."""
-    given = "".join(f"w[1 + {d}] = w[0] * ({v}); " for d, v in enumerate(velocity))
+    density = _positive(f"the density of gas.inflow on {label!r}", density)
+    entries = sides.vector_text("velocity", f"the velocity of gas.inflow on {label!r}", velocity)
     return BoundaryFlux(
         label,
         f"""\
-PetscReal w[dim + 2], square = 0.0;
+PetscReal w[dim + 2], velocity[dim], square = 0.0;
+{entries}
 w[0] = {density};
-{given}
-for (PetscInt d = 0; d < dim; ++d) square += w[1 + d] * w[1 + d];
+for (PetscInt d = 0; d < dim; ++d) {{
+  w[1 + d] = w[0] * velocity[d];
+  square += w[1 + d] * w[1 + d];
+}}
 w[dim + 1] = gas_pressure(dim, gamma, u_in) / (gamma - 1.0) + 0.5 * square / w[0];
 for (PetscInt c = 0; c < dim + 2; ++c) b[c] = w[c] - u[c];""",
         (f"-{_SPEED} < {_SOUND}", "all waves enter where it is faster than sound: give a Dirichlet condition"),
@@ -174,6 +180,7 @@ for (PetscInt c = 0; c < dim + 2; ++c) b[c] = w[c] - u[c];""",
 def pressure_outflow(label: str, pressure: str | float) -> BoundaryFlux:
     """A given pressure, an expression of x, t and constants, behind which density and velocity are the cell's: subsonic
     outflow."""
+    pressure = _positive(f"the pressure of gas.pressure_outflow on {label!r}", pressure)
     return BoundaryFlux(
         label,
         f"""\
@@ -187,8 +194,5 @@ b[dim + 1] = ({pressure}) / (gamma - 1.0) + 0.5 * square / gas_positive(u_in[0])
 
 def outflow(label: str) -> BoundaryFlux:
     """The state of the cell: supersonic outflow."""
-    return BoundaryFlux(
-        label,
-        "for (PetscInt c = 0; c < Nc; ++c) b[c] = u_in[c] - u[c];",
-        (f"{_SPEED} > {_SOUND}", "waves enter where it is slower: give gas.pressure_outflow or gas.far_field"),
-    )
+    advice = "waves enter where it is slower: give gas.pressure_outflow or gas.far_field"
+    return replace(sides.outflow(label), suits=(f"{_SPEED} > {_SOUND}", advice))

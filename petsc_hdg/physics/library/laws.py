@@ -1,11 +1,16 @@
-"""Conservation laws: Burgers' equation, shallow water, the equations of Euler and of Navier and Stokes."""
+"""Conservation laws: linear convection, Burgers' equation, shallow water, Euler's and the Navier-Stokes equations."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Real
 
 from petsc_hdg.errors import PhysicsError
 from petsc_hdg.physics.layout import Auxiliary
 from petsc_hdg.physics.library import gas
+from petsc_hdg.physics.library.sides import vector_text
 from petsc_hdg.physics.pointwise import Physics
+from petsc_hdg.value_checks import shown
 
 ARTIFICIAL = "artificial_viscosity"
 _BURGERS_FLUX = "for (PetscInt d = 0; d < dim; ++d) f1[d] = viscosity * u_x[d] - 0.5 * u[0] * u[0];"
@@ -14,6 +19,16 @@ _BURGERS_STABILIZATION = """\
 PetscReal along = 0.0;
 for (PetscInt d = 0; d < dim; ++d) along += n[d];
 tau[0] = viscosity + PetscSqrtReal(u[0] * u[0] * along * along + 0.01);"""
+_CONVECTION_FLUX = """
+for (PetscInt d = 0; d < dim; ++d) f1[d] = viscosity * u_x[d] - wind[d] * u[0];"""
+# |v·n| rounded at 0, where it would leave the trace undetermined
+_CONVECTION_STABILIZATION = """
+PetscReal along = 0.0, square = 0.0;
+for (PetscInt d = 0; d < dim; ++d) {
+  along += wind[d] * n[d];
+  square += wind[d] * wind[d];
+}
+tau[0] = viscosity + PetscSqrtReal(along * along + 0.0025 * square);"""
 _GAS_FLUX = """\
 const PetscReal p = gas_pressure(dim, gamma, u);
 for (PetscInt d = 0; d < dim; ++d) {
@@ -79,14 +94,33 @@ def _with_viscosity(wanted: bool, components: str, f1: str, stabilization: str, 
     )
 
 
+def _not_negative(name: str, viscosity: float) -> None:
+    """Raise PhysicsError unless a viscosity is 0 or a number above."""
+    if not isinstance(viscosity, Real) or not viscosity >= 0:
+        raise PhysicsError(f"physics '{name}': viscosity is {shown(viscosity)}; give 0 or a number above 0")
+
+
+def convection(velocity: Sequence[str | float], f0: object = None, *, viscosity: float = 0.0, **others) -> Physics:
+    """Linear convection, u_t + ∇·(v u) = ∇·(ν ∇u).
+
+    Field u; f0 = -s, or u_t - s in time. velocity: v [dim], numbers or expressions of x, t and constants; viscosity:
+    ν ≥ 0, a constant of the physics. Where ∇·v is not 0, this is the conservative form.
+    """
+    _not_negative("convection", viscosity)
+    wind = f"PetscReal wind[dim];\n{vector_text('wind', 'the velocity of physics convection', velocity)}"
+    others.setdefault("name", "convection")
+    others.setdefault("stabilization", wind + _CONVECTION_STABILIZATION)
+    others["constants"] = {"viscosity": viscosity, **dict(others.get("constants") or {})}
+    return Physics({"u": 1}, f0, wind + _CONVECTION_FLUX, **others)
+
+
 def burgers(f0: object = None, *, viscosity: float = 0.0, artificial_viscosity: bool = False, **others) -> Physics:
     """Burgers' equation, u_t + ∇·(½ u² w) = ∇·(ν ∇u), with a constant direction w = (1, …, 1).
 
     Field u; f0 = -s, or u_t - s in time. viscosity: ν ≥ 0, a constant of the physics; artificial_viscosity as in
     `euler`.
     """
-    if not viscosity >= 0:
-        raise PhysicsError(f"physics 'burgers': viscosity is {viscosity}; give 0 or a number above 0")
+    _not_negative("burgers", viscosity)
     others.setdefault("name", "burgers")
     f1, stabilization = _with_viscosity(artificial_viscosity, "1", _BURGERS_FLUX, _BURGERS_STABILIZATION, others)
     others.setdefault("stabilization", stabilization)
