@@ -26,7 +26,6 @@ from .tensor import (
     line_diagonal_flops,
     line_flops,
     line_rule,
-    line_shapes,
     line_specs,
     takes_lines,
 )
@@ -39,7 +38,6 @@ PATCHES = POINTWISE + signature("""
 """)
 SYMMETRIC_DEGREE = 8  # up to which the rules of simplices treat all corners alike
 UNROLLED_POINTS = 8  # times components: points of a cell that a thread of a patch does in a row
-MOST_SHAPES = 3  # of sums along lines that a GPU tries: each takes a second to compile
 ALIGNED = 128  # numbers that the element vectors of a part begin at a multiple of, as buffers within buffers have to
 CELL_KERNEL_LIMIT = 10  # degrees of freedom up to which one GPU thread per cell keeps its vectors in registers
 
@@ -200,16 +198,9 @@ class ContinuousGalerkin(StrongConditions, PrimalDiscretization):
         components = self.physics.num_components
         return 8 * words + self.real_bytes * (places * (self.dim + vectors * components) + slots * components)
 
-    def patch_shapes(self) -> dict[str, list[KernelSpec]]:
-        """Specs of `patch_specs` in several launch shapes, the one most likely to be fast first."""
-        choices = [
-            self.patch_specs(threads) for threads in (PATCH_THREADS if self.limits.is_gpu else PATCH_THREADS[:1])
-        ]
-        return {name: [specs[name] for specs in choices] for name in choices[0]}
-
-    def patch_specs(self, threads: int = PATCH_THREADS[0]) -> dict[str, KernelSpec]:
+    def patch_specs(self) -> dict[str, KernelSpec]:
         """Specs of `cg_patch_residual` and `cg_patch_action`."""
-        patches = self.patches
+        patches, threads = self.patches, PATCH_THREADS[self.mesh.cell]
         macros = {**self._macros(), "NQ": self.quadrature.num_points, "THREADS": threads}
         macros |= {"CLUSTER": self.cells_per_thread, "CORNER_BITS": patches.corner_bits, "SLOT_BITS": patches.slot_bits}
         macros["PLACE_ROUNDS"], macros["WORD_ROUNDS"] = (max(1, -(-n // threads)) for n in patches.local[:2])
@@ -241,14 +232,7 @@ class ContinuousGalerkin(StrongConditions, PrimalDiscretization):
 
     def element_specs(self) -> dict[str, KernelSpec]:
         """Specs of `cg_residual` and `cg_action`."""
-        return line_specs(self, line_shapes(self)[0]) if self.variant == "tensor" else self.volume_specs()
-
-    def element_shapes(self) -> dict[str, list[KernelSpec]]:
-        """Return the specs whose launch shape a GPU chooses, in several shapes, the likeliest to be fast first."""
-        if self.variant != "tensor" or not self.limits.is_gpu:
-            return {}
-        choices = [line_specs(self, shape) for shape in line_shapes(self)[:MOST_SHAPES]]
-        return {name: [specs[name] for specs in choices] for name in choices[0]}
+        return line_specs(self) if self.variant == "tensor" else self.volume_specs()
 
     def matrix_specs(self) -> dict[str, KernelSpec]:
         """Specs of `cg_matrix` and `cg_diagonal`."""

@@ -8,10 +8,11 @@ from functools import cached_property
 
 import numpy as np
 
-from ...device import Kernel, fastest, kernels_of
+from ...device import Kernel, kernels_of
 from ...discretizations.sipg.affine import (
+    AffineShape,
     SimplexTables,
-    affine_shapes,
+    affine_shape,
     affine_simplex_specs,
     affine_spec,
     build_links,
@@ -28,7 +29,6 @@ from ...discretizations.sipg.interleaved import CHUNK
 from ...discretizations.sipg.simplex import vertex_orders
 from ...discretizations.sipg.tensor import facet_places
 from ...reference import gauss_lobatto, is_tensor
-from ..check import fastest_on_ones
 
 SYMMETRY = 1e-13  # of a tensor's largest entry
 MOST_DEGREE = {"triangle": 6, "tetrahedron": 4}  # up to which this is faster than the general pass
@@ -158,7 +158,7 @@ class AffinePass(FusedPass):
         self._steps = arrays.to_device(facet_places(disc, disc.element.degree + 1), "neighbours")
         self._headers = arrays.to_device(self._header, "neighbours")
         self._class_of = self._data = self._key = None
-        self.classes, self._is_tuned = 0, False
+        self.classes = 0
 
     @staticmethod
     def matches(disc) -> bool:
@@ -169,32 +169,17 @@ class AffinePass(FusedPass):
         if disc.mesh.geometry.degree != 1 or not physics.constant_jacobian(disc.dim):
             return False
         depends = physics.dependence(disc.dim, False)
-        if depends.auxiliary or any(depends.natural) or shapes_of(disc) == [None]:
+        if depends.auxiliary or any(depends.natural) or shape_of(disc) is None:
             return False
         edges, coefficients = edges_of(disc), [Coefficients(disc, t, seed) for seed, t in enumerate((0.3, 0.7))]
         return edges is not None and all(c.is_symmetric and is_diagonal(metrics(edges, c.tensor)) for c in coefficients)
 
     @cached_property
     def kernels(self) -> dict[str, Kernel]:
-        """The kernel that suits the device: one found fastest before, else the likeliest."""
-        kernel = fastest(list(self._shapes), self.operator.device, None)
-        return {kernel.spec.name: kernel}
-
-    @cached_property
-    def _shapes(self) -> dict:
-        """Specs in the shapes to choose from, and their shapes."""
+        """The kernel of the shape that suits the device."""
         disc, precision = self.operator.discretization, self.operator.arrays.precision
-        shapes = shapes_of(disc, "nvidia" in self.operator.device.platform.lower())
-        return {affine_spec(disc.dim, disc.element.degree, disc.theta, precision, shape): shape for shape in shapes}
-
-    def _tune(self) -> None:
-        """Find the fastest shape for the data at hand. Not collective."""
-
-        def run(kernel, out, du, **_):
-            self._launch(kernel, out, 0, du)
-
-        kernel = fastest_on_ones(self.operator, list(self._shapes), run)
-        self.kernels, self._is_tuned = {kernel.spec.name: kernel}, True
+        spec = affine_spec(disc.dim, disc.element.degree, disc.theta, precision, shape_of(disc))
+        return {spec.name: Kernel(spec, self.operator.device)}
 
     def update(self) -> None:
         """Find the classes of cells anew, at the operator's time and shift, with its penalties. Not collective."""
@@ -212,29 +197,24 @@ class AffinePass(FusedPass):
         op.arrays.upload(self._headers, self._header, "neighbours")
         self._class_of, self._data = (op.arrays.to_device(a, "congruent cells") for a in (class_of, data))
         self._key, self.classes = key, len(data)
-        if not self._is_tuned:
-            self._tune()
 
     @property
     def num_parts(self) -> int:
         """Threads of all cells."""
-        (kernel,) = self.kernels.values()
-        return self._shapes[kernel.spec].threads * self.operator.discretization.mesh.num_cells
+        disc = self.operator.discretization
+        return shape_of(disc).threads * disc.mesh.num_cells
 
     def run(self, what: str, out, part: int | None, du=None) -> None:
         """Compute the `action` on the chunks without ghost neighbours (part 0), the others (1) or all."""
         (kernel,) = self.kernels.values()
-        self._launch(kernel, out, part, du)
-
-    def _launch(self, kernel, out, part: int | None, du) -> None:
         links = {"header": self._headers, "links": self._links, "steps": self._steps}
         links |= {"class_of_cell": self._class_of, "classes": self._data, "neighbour": self.operator.neighbour}
         self._launch_product(kernel, out, part, du, **links)
 
 
-def shapes_of(disc, is_nvidia: bool = False) -> list:
-    """The AffineShapes for the device that a discretization is meant for, [None] where none fits."""
-    return affine_shapes(disc.dim, disc.element.degree, disc.real_bytes, disc.limits, is_nvidia)
+def shape_of(disc) -> AffineShape | None:
+    """The AffineShape for the device that a discretization is meant for, None where no cell fits."""
+    return affine_shape(disc.dim, disc.element.degree, disc.real_bytes, disc.limits)
 
 
 def edges_of(disc) -> np.ndarray | None:
