@@ -209,7 +209,9 @@ def test_what_does_not_fit_is_said():
     "cell, degree, chosen",
     [
         ("triangle", 3, ("cell", "cell")),
+        ("triangle", 6, ("cell", "cell")),
         ("tetrahedron", 4, ("cell", "transpose")),
+        ("tetrahedron", 8, ("cell", "transpose")),
         ("quadrilateral", 1, ("tensor", "patch")),
         ("quadrilateral", 2, ("tensor", "tensor")),
         ("quadrilateral", 3, ("tensor", "tensor")),

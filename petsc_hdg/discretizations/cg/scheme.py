@@ -16,7 +16,7 @@ from ...reference import ReferenceElement
 from ..base import Discretization, cell_fastest, padded
 from ..dofmap import build_dofmaps
 from ..lines import UNROLL
-from ..primal import LANES_LIMIT, POINTWISE, PrimalDiscretization
+from ..primal import POINTWISE, PrimalDiscretization
 from ..strong_conditions import StrongConditions
 from ..transposition import DeviceLimits
 from .patches import LONGEST, PATCH_CELLS, PATCH_THREADS, Patches, build_patches, patch_cells
@@ -39,7 +39,7 @@ PATCHES = POINTWISE + signature("""
 SYMMETRIC_DEGREE = 8  # up to which the rules of simplices treat all corners alike
 UNROLLED_POINTS = 8  # times components: points of a cell that a thread of a patch does in a row
 ALIGNED = 128  # numbers that the element vectors of a part begin at a multiple of, as buffers within buffers have to
-CELL_KERNEL_LIMIT = 10  # degrees of freedom up to which one GPU thread per cell keeps its vectors in registers
+CELL_KERNEL_LIMIT = 30  # degrees of freedom of a cell up to which one thread of a GPU does it sooner than several
 
 
 class ContinuousGalerkin(StrongConditions, PrimalDiscretization):
@@ -164,8 +164,7 @@ class ContinuousGalerkin(StrongConditions, PrimalDiscretization):
             return "patch"
         if takes_lines(self):
             return "tensor"
-        most = CELL_KERNEL_LIMIT if self.limits.is_gpu else LANES_LIMIT
-        return "cell" if self.num_dofs <= most else "transpose"
+        return "transpose" if self.limits.is_gpu and self.num_dofs > CELL_KERNEL_LIMIT else "cell"
 
     @property
     def cell_by_cell(self) -> bool:
