@@ -213,28 +213,6 @@ class CondensedOracle(RuleOracle):
             found.append(np.where(np.isfinite(values), values, 0.0).max(axis=0))
         return np.array(found)
 
-    # Condensation ----------------------------------------------------------------------------------------
-
-    def condense(self, cell: int, interior, trace, aux, constants, t=0.0):
-        """K [M, M], U [N, M] and the condensed residual [M] at a state; N interior, M trace degrees of freedom.
-
-        K = E_tt - E_ti E_ii⁻¹ E_it,  U = -E_ii⁻¹ E_it,  r = R_t - E_ti E_ii⁻¹ R_i (King et al. 2014, eq. 15).
-        """
-        n = self.num_eliminated
-        matrix = self.matrix(cell, interior, trace, aux, constants, t)
-        vector = self.residual(cell, interior, trace, aux, constants, t)
-        eliminated = -np.linalg.solve(matrix[:n, :n], np.column_stack([matrix[:n, n:], vector[:n]]))
-        reduced = np.column_stack([matrix[n:, n:], vector[n:]]) + matrix[n:, :n] @ eliminated
-        return reduced[:, :-1], eliminated[:, :-1], reduced[:, -1]
-
-    def gradient(self, cell: int, interior, trace, points: np.ndarray) -> np.ndarray:
-        """Physical gradient q [point, component, dim] at points of the reference cell."""
-        z = np.concatenate([interior, trace]).reshape(-1, self.components)
-        slopes = self.discretization.geometry_element.tabulate(points)[1:]
-        jacobians = np.einsum("rqb,bd->qrd", slopes, self._corners(cell))
-        gradients = np.linalg.solve(jacobians, self.functions.gradients(points))
-        return np.einsum("qdj,jc->qcd", gradients, z)
-
     def _shift(self, constants) -> float:
         """d u_t / du: the last constant, where there are rates."""
         return float(constants[-1]) if self.discretization.in_time else 0.0
