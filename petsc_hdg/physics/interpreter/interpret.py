@@ -13,9 +13,8 @@ import numpy as np
 
 from petsc_hdg.errors import PhysicsError
 from petsc_hdg.physics.instance import Instance
-from petsc_hdg.physics.interpreter.closures import Closures, EndlessLoop
 from petsc_hdg.physics.interpreter.dual import Dual, value_of
-from petsc_hdg.physics.interpreter.expression_closures import UNSET, OutOfBounds, View
+from petsc_hdg.physics.interpreter.translate import UNSET, EndlessLoop, OutOfBounds, Translation, View
 from petsc_hdg.physics.terms import Form
 from petsc_hdg.physics.tree.ir import Program
 
@@ -28,8 +27,8 @@ def compiled(program: Program, dim: int, arrays, **options) -> Callable:
     """The main function of a program as a Python callable."""
     known: dict[str, Callable] = {}
     for helper in program.helpers:
-        known[helper.name] = Closures(helper, known, dim, {}, **options).compile()
-    return Closures(program.main, known, dim, arrays, **options).compile()
+        known[helper.name] = Translation(helper, known, dim, {}, **options).compile()
+    return Translation(program.main, known, dim, arrays, **options).compile()
 
 
 class Interpreter:
@@ -183,8 +182,10 @@ class Interpreter:
         """Rates [*shape of the input, …], those that are None zero along the directions of the others."""
         axes = (np.shape(rate)[len(self._shapes[name]) :] for name, rate in rates.items() if rate is not None)
         given = next(axes, ())
-        zero = {name: np.zeros((*self._shapes[name], *given)) for name in rates}
-        return {name: zero[name] if rate is None else np.asarray(rate, float) for name, rate in rates.items()}
+        return {
+            name: np.zeros((*self._shapes[name], *given)) if rate is None else np.asarray(rate, float)
+            for name, rate in rates.items()
+        }
 
     def _inputs(self, constants, t: float, **arrays) -> dict:
         inputs = {name: array.ravel().tolist() for name, array in self._checked(**arrays).items()}
