@@ -5,7 +5,7 @@
 // Steps are numbered k = 0, 1, ... Sums of a step stand in its block, k mod 2, of `sums` [block, 2, group] real4:
 // row 0 holds (w·w, p·w, p·p, .) of its direction, row 1 (r·r, z·r, z·z, .) of the residual that it leaves; before the
 // first step the latter stand in block 1, and all others are zero. `given` [block, 2, count] real4 holds the same sums, of
-// the groups. Over ranks (count 0) the host has them first, and gives the lengths `alpha` and `beta` itself.
+// the groups or over ranks.
 //
 // z, r, s, w, p, x, d [n] real: z = d r with the inverse diagonal d, or r itself without d
 //
@@ -42,19 +42,16 @@ KERNEL(GROUP) void cg_first(int n, __global const real *restrict d, __global rea
 }
 
 // In step k of block `now`: r -= alpha w, as z, and its sums.
-KERNEL(GROUP) void cg_residual(int n, int count, int now, real alpha, __global const real4 *given,
-                               __global real4 *sums, __global const real *restrict w, __global const real *restrict d,
-                               __global real *restrict z)
+KERNEL(GROUP) void cg_residual(int n, int count, int now, __global const real4 *given, __global real4 *sums,
+                               __global const real *restrict w, __global const real *restrict d, __global real *restrict z)
 {
   __local real4 scratch[GROUP];
-  if (count > 0) {
-    real4 mine = 0;
-    for (int k = (int)get_local_id(0); k < count; k += GROUP)
-      mine += (real4)(cg_row(given, count, 1 - now, ROW_R)[k].y, cg_row(given, count, now, ROW_P)[k].y,
-                      cg_row(given, count, 1 - now, ROW_P)[k].y, 0);
-    const real4 total = group_sum(mine, scratch);
-    alpha = cg_length(total.x, total.y, total.z);
-  }
+  real4 mine = 0;
+  for (int k = (int)get_local_id(0); k < count; k += GROUP)
+    mine += (real4)(cg_row(given, count, 1 - now, ROW_R)[k].y, cg_row(given, count, now, ROW_P)[k].y,
+                    cg_row(given, count, 1 - now, ROW_P)[k].y, 0);
+  const real4 total = group_sum(mine, scratch);
+  const real alpha = cg_length(total.x, total.y, total.z);
   real4 sum = 0;
   FOR_UNKNOWNS(i, n) {
     const real wi = w[i], di = d ? d[i] : 1;
@@ -63,7 +60,7 @@ KERNEL(GROUP) void cg_residual(int n, int count, int now, real alpha, __global c
     z[i] = zi;
     sum += (real4)(ri * ri, zi * ri, zi * zi, 0);
   }
-  store_sum(sum, scratch, sums + (count > 0 ? 2 * now + ROW_R : 0) * get_num_groups(0));
+  store_sum(sum, scratch, sums + (2 * now + ROW_R) * get_num_groups(0));
 }
 
 // Before the step of block `now`: x += alpha p of the step before, then p = z + beta p; `what` says which.
@@ -85,61 +82,39 @@ KERNEL(GROUP) void cg_direction(int n, int count, int now, int what, __global co
   }
 }
 
-// p = z + beta p_before, p = z without p_before; and x += alpha p_before for the unknowns from `first` on.
-KERNEL(GROUP) void cg_next(int n, real beta, real alpha, int first, __global const real *restrict z,
-                           __global const real *restrict p_before, __global real *restrict p, __global real *restrict x)
-{
-  FOR_UNKNOWNS(i, n) {
-    const real before = p_before ? p_before[i] : 0;
-    if (i >= first) x[i] += alpha * before;
-    p[i] = z[i] + beta * before;
-  }
-}
-
-// x += alpha p for the unknowns from `first` on, `n` of them.
-KERNEL(GROUP) void cg_solution(int first, int n, real alpha, __global const real *restrict p, __global real *restrict x)
-{
-  FOR_UNKNOWNS(i, n) x[first + i] += alpha * p[first + i];
-}
-
 // With one sum over ranks (Chronopoulos and Gear 1989), step k of block `now`: p = z + beta p, w = s + beta w = A p,
 // r -= alpha w, and the sums of r, which go to the other block. Row 0 of a block holds (., z·s, ., .), row 1 (r·r, z·r,
-// z·z, .) of what the step begins with; p·w = z·s - beta² (p·w of the step before). On one rank `lengths` [block] real4
-// holds (z·r, p·w, alpha, .) of steps, zero before the first, and x += alpha p is that of the step before: this kernel
-// begins before the host has seen its norm. Over ranks (count 0) it is that of this step, for the unknowns from `first`.
+// z·z, .) of what the step begins with; p·w = z·s - beta² (p·w of the step before). `lengths` [block] real4 holds (z·r, p·w,
+// alpha, .) of steps, zero before the first. x += alpha p is that of the step before: this kernel may begin before the host
+// has seen its norm.
 //
 // z: none with a diagonal preconditioner, where r holds d r; its sums of r are right only there
-KERNEL(GROUP) void cg_single(int n, int count, int now, real beta, real alpha, int first,
+KERNEL(GROUP) void cg_single(int n, int count, int now,
                              __global const real4 *given, __global real4 *lengths, __global real4 *sums,
                              __global const real *restrict s, __global const real *restrict d,
                              __global const real *restrict z, __global real *restrict r, __global real *restrict p,
                              __global real *restrict w, __global real *restrict x)
 {
   __local real4 scratch[GROUP];
-  real alpha_before = 0;
-  if (count > 0) {
-    real4 mine = 0;
-    for (int k = (int)get_local_id(0); k < count; k += GROUP)
-      mine += (real4)(cg_row(given, count, now, ROW_R)[k].y, cg_row(given, count, now, ROW_P)[k].y, 0, 0);
-    const real4 total = group_sum(mine, scratch), before = lengths[1 - now];
-    beta = before.x == 0 ? 0 : total.x / before.x;
-    const real pw = total.y - beta * beta * before.y;
-    alpha = cg_length(total.x, pw, before.y);
-    alpha_before = before.z;
-    if (get_global_id(0) == 0) lengths[now] = (real4)(total.x, pw, alpha, 0);
-  }
+  real4 mine = 0;
+  for (int k = (int)get_local_id(0); k < count; k += GROUP)
+    mine += (real4)(cg_row(given, count, now, ROW_R)[k].y, cg_row(given, count, now, ROW_P)[k].y, 0, 0);
+  const real4 total = group_sum(mine, scratch), last = lengths[1 - now];
+  const real beta = last.x == 0 ? 0 : total.x / last.x, alpha_before = last.z;
+  const real pw = total.y - beta * beta * last.y, alpha = cg_length(total.x, pw, last.y);
+  if (get_global_id(0) == 0) lengths[now] = (real4)(total.x, pw, alpha, 0);
   real4 sum = 0;
   FOR_UNKNOWNS(i, n) {
     const real ri = r[i], zi = z ? z[i] : ri, di = d ? d[i] : 1;
     const real before = beta == 0 && alpha_before == 0 ? 0 : p[i]; // before the first step p and w hold anything
     const real pi = zi + (beta == 0 ? 0 : beta * before);
     const real wi = s[i] + (beta == 0 ? 0 : beta * w[i]);
-    if (count > 0 ? alpha_before != 0 : i >= first) x[i] += count > 0 ? alpha_before * before : alpha * pi;
-    const real left = ri - alpha * (d ? di * wi : wi), mine = d ? left / di : left;
+    if (alpha_before != 0) x[i] += alpha_before * before;
+    const real left = ri - alpha * (d ? di * wi : wi), plain = d ? left / di : left;
     p[i] = pi;
     w[i] = wi;
     r[i] = left;
-    sum += (real4)(mine * mine, left * mine, left * left, 0);
+    sum += (real4)(plain * plain, left * plain, left * left, 0);
   }
   store_sum(sum, scratch, sums + (2 * (1 - now) + ROW_R) * get_num_groups(0));
 }

@@ -6,7 +6,7 @@ from petsc_hdg.device.build import build_programs, built_beside
 from petsc_hdg.device.context import Device
 from petsc_hdg.device.halo import Halo
 from petsc_hdg.device.halo_plan import HaloPlan
-from petsc_hdg.device.kernel import Kernel, Recorded, aside, enclosed, fastest, kernels_of
+from petsc_hdg.device.kernel import Kernel, Recorded, aside, enclosed, kernels_of
 from petsc_hdg.device.node import Node
 from petsc_hdg.device.vecs import VecAccess
 
@@ -24,7 +24,6 @@ __all__ = [
     "build_programs",
     "built_beside",
     "enclosed",
-    "fastest",
     "gathered",
     "kernels_of",
 ]

@@ -91,8 +91,8 @@ class Frame:
 
 
 class RuleOracle:
-    """The rules of a discretization on its cells and facets, in physical space; rule 0 is that of the cell, 1 + f that
-    of its facet f."""
+    """A physics at points of a discretization's cells and facets, in physical space; rule 0 is that of the cell, 1 + f
+    that of its facet f."""
 
     def __init__(self, discretization):
         self.discretization = discretization
@@ -149,6 +149,22 @@ class RuleOracle:
                 a[:, k], a_x[:, k] = value @ given, np.einsum("qbd,b->qd", gradient, given)
         return a, a_x
 
+    def _fluxes(self, side: Side, s: State):
+        """f0 [component], f1 [component, dim] of the physics, or their derivatives along the side's direction."""
+        state = side.u, side.u_t, side.u_x
+        if side.du is None:
+            return self.interpreter.pw_residual(*state, side.a, side.a_x, s.t, side.x, s.constants)
+        direction = side.du, side.du_t, side.du_x
+        return self.interpreter.pw_jacobian(*state, *direction, side.a, side.a_x, s.t, s.shift, side.x, s.constants)
+
+    def _natural(self, condition: int, side: Side, x, n, s: State) -> tuple[np.ndarray, np.ndarray]:
+        """The same of a natural condition."""
+        state = condition, side.u, side.u_t, side.u_x
+        if side.du is None:
+            return self.interpreter.pw_boundary(*state, side.a, side.a_x, s.t, x, n, s.constants)
+        given = side.du, side.du_t, side.du_x, side.a, side.a_x, s.t, s.shift
+        return self.interpreter.pw_boundary_jacobian(*state, *given, x, n, s.constants)
+
 
 class CellOracle(RuleOracle):
     """Integrals over cells and facets of a discretization with element functions in each cell."""
@@ -157,22 +173,6 @@ class CellOracle(RuleOracle):
         """Residual [dof] of a cell's interior, or the product of its Jacobian with state.du."""
         points = self._points(cell, 0, state)
         return self._tested(points, [self._fluxes(side, state) for side in points.sides])
-
-    def _fluxes(self, side: Side, s: State):
-        """f0 [component], f1 [component, dim] of the physics, or their derivatives along the direction."""
-        state = side.u, side.u_t, side.u_x
-        if s.du is None:
-            return self.interpreter.pw_residual(*state, side.a, side.a_x, s.t, side.x, s.constants)
-        direction = side.du, side.du_t, side.du_x
-        return self.interpreter.pw_jacobian(*state, *direction, side.a, side.a_x, s.t, s.shift, side.x, s.constants)
-
-    def _natural(self, condition: int, side: Side, x, n, s: State) -> tuple[np.ndarray, np.ndarray]:
-        """The same of a natural condition."""
-        state = condition, side.u, side.u_t, side.u_x
-        if s.du is None:
-            return self.interpreter.pw_boundary(*state, side.a, side.a_x, s.t, x, n, s.constants)
-        given = side.du, side.du_t, side.du_x, side.a, side.a_x, s.t, s.shift
-        return self.interpreter.pw_boundary_jacobian(*state, *given, x, n, s.constants)
 
     # Points --------------------------------------------------------------------------------------------------------
 

@@ -127,14 +127,15 @@ def _blocks_of(physics, dim: int, inputs: tuple, slope: float, level: float) -> 
     """`_blocks` of one sample."""
     interpreter, count = physics.interpreter(dim), physics.num_components
     (u, u_t, u_x), (a, a_x, t, shift, x, constants), normal = inputs
-    state, zero = (level * u, u_t, slope * u_x), np.zeros(count)
+    state = level * u, u_t, slope * u_x
     g0, g1, g2, g3 = interpreter.g_blocks(*state, a, a_x, t, shift, x, constants)
     pairs = [(g0, g0.T), (g3, g3.transpose(1, 0, 3, 2))]
     rest, on_labels = (a, a_x, t, 0.0, x, normal / np.linalg.norm(normal), constants), {}
-    along = np.eye(count * (1 + dim)).reshape(-1, 1 + dim, count)
+    along = np.eye(count * (1 + dim)).reshape(1 + dim, count, -1)
+    rates = along[0], None, np.moveaxis(along[1:], 0, 1)
     for number, condition in enumerate(physics.natural):  # f0 and f1 of a label and side are symmetric together
-        rows = [interpreter.pw_boundary_jacobian(number, *state, e[0], zero, e[1:].T, *rest) for e in along]
-        given = np.array([np.concatenate([f0, f1.T.ravel()]) for f0, f1 in rows])
+        f0, f1 = interpreter.pw_boundary_jacobian(number, *state, *rates, *rest)
+        given = np.concatenate([f0[None], np.moveaxis(f1, 1, 0)]).reshape(len(along[0, 0]), -1)
         place = condition.label, condition.side
         on_labels[place] = on_labels.get(place, 0) + given
     pairs += [(given, given.T) for given in on_labels.values()]

@@ -7,17 +7,11 @@ import numpy as np
 
 from ..options import given_truth, is_given
 from .solver import ConvergenceMonitor, DeviceSolver, Reason
-from .vectors import BlockSums, Rows, StepSums
+from .vectors import step_sums
 
 UPDATE_X, UPDATE_P = 1, 2  # as in krylov_cg.cl
 ROW_P, ROW_R = 0, 1
-LEAST = 1 << 22  # unknowns of a rank from which updates of the solution take longer than a sum over ranks
-PIECE = 1 << 23  # unknowns whose update takes a large GPU as long as a sum over ranks
-
-
-def steps_of(vectors) -> Steps:
-    """The steps for vectors whose sums over ranks kernels have, or the host."""
-    return DeviceSteps(vectors) if vectors.sums_on_device else HostSteps(vectors)
+LEAST = 1 << 22  # unknowns of a rank from which updates of vectors take longer than a sum over ranks
 
 
 class Steps:
@@ -29,7 +23,7 @@ class Steps:
     flops: of a step for an unknown.
     """
 
-    runs_ahead = can_split = False
+    can_split = False
     flops = 14  # 3 updates, 3 products of the residual's sums, 1 of p·w
 
     def __init__(self, vectors):
@@ -45,6 +39,7 @@ class Steps:
         self.diagonal = preconditioner.diagonal if self.is_fused else None
         self.num_parts = matrix.num_parts()
         self.parts = self.vectors.parts(self.num_parts)
+        self.runs_ahead = matrix.on_device and preconditioner.on_device and not self.sums.waits
 
     def finish(self) -> None:
         """The solution is that of the last step."""
@@ -68,14 +63,14 @@ class Steps:
         return kernel.bound(vectors.items, vectors.count, p, product, row, sums)
 
 
-class DeviceSteps(Steps):
-    """Kernels compute step lengths from sums over all ranks, so that the next product begins before the host has seen
-    the norm of the residual."""
+class PairSteps(Steps):
+    """Steps with two sums over ranks. Where these do not pass through the host, the next product begins before it has
+    seen the norm of the residual; elsewhere the solution is updated while the second sum is under way."""
 
     def __init__(self, vectors):
         super().__init__(vectors)
         self.p = vectors.buffer("p")
-        self.sums = (StepSums if vectors.comm.size == 1 else BlockSums)(vectors, 2)
+        self.sums = step_sums(vectors, 2)
         names = dict.fromkeys(("direct", "advance", "turn"), "cg_direction")
         names |= {"residual": "cg_residual", "sums": "krylov_sums"}
         self._kernels = {what: [vectors.kernel(name) for _ in range(2)] for what, name in names.items()}
@@ -83,7 +78,6 @@ class DeviceSteps(Steps):
 
     def begin(self, matrix, preconditioner, x) -> None:
         super().begin(matrix, preconditioner, x)
-        self.runs_ahead = matrix.on_device and preconditioner.on_device
         self.can_split = self.runs_ahead and not self.is_fused
         self._left: int | None = None  # the step whose update of the solution is not launched
         self.sums.begin()
@@ -96,7 +90,7 @@ class DeviceSteps(Steps):
             where = self.sums.row(now, ROW_P), self.sums.buffer
             return self._bound_sums(kernel, self._total[now], self.p, self.w, *where)
         if what == "residual":
-            arguments = (count, now, 0.0, given, self.sums.buffer, self.w, self.diagonal, self.r)
+            arguments = (count, now, given, self.sums.buffer, self.w, self.diagonal, self.r)
         else:
             how = {"advance": UPDATE_X, "turn": UPDATE_P}.get(what, UPDATE_P | (UPDATE_X if self.runs_ahead else 0))
             arguments = (count, now, how, given, self.z, self.p, self.x)
@@ -154,7 +148,8 @@ class DeviceSteps(Steps):
 
     def _read(self, block: int) -> None:
         """Begin to copy a block of sums, over ranks from now on, to the host."""
-        self.sums.share(block)
+        if not self.sums.waits:
+            self.sums.share(block)
         self.sums.read_block(block)
 
     def _precondition_residual(self, now: int) -> None:
@@ -167,98 +162,10 @@ class DeviceSteps(Steps):
             self._left = None
 
 
-class HostSteps(Steps):
-    """The host adds up the sums of the ranks, and hands step lengths to kernels. Meanwhile the device updates the
-    solution: a piece of it after the residual, a second one after the next product, for which directions take turns in
-    two buffers; the rest together with the direction, which needs fewer bytes."""
-
-    def __init__(self, vectors):
-        super().__init__(vectors)
-        self.sums = Rows(vectors, 1)
-        self.p = vectors.buffer("p"), vectors.buffer("p, odd steps")
-        count = vectors.count
-        self._first_end = min(count // 2, PIECE) if count >= LEAST else count
-        self._second_end = min(count, 2 * self._first_end)
-        names = ("cg_residual", "krylov_sums", "krylov_total", "cg_next", "cg_solution")
-        self._kernels = {name: [vectors.kernel(name) for _ in range(2)] for name in names}
-
-    def begin(self, matrix, preconditioner, x) -> None:
-        super().begin(matrix, preconditioner, x)
-        self._left: tuple | None = None  # of the solution's update: from, to, step length and direction
-        self._pw_before = self._zr_before = self._zr = 0.0
-        kernels = self._kernels["krylov_sums"], self._kernels["krylov_total"]
-        each, where = zip(*kernels, self.p, strict=True), (self.w, 0, self.sums.buffer)
-        self._sum = [self._bound_sums(kernel, total, p, *where) for kernel, total, p in each]
-
-    def first_sums(self) -> np.ndarray:
-        """(r·r, z·r, z·z) of the first residual. Collective."""
-        self._sum_first(0, self.sums.buffer)
-        found = self.sums.over_ranks(0, 1)[0, :3]
-        self._zr = found[1]
-        return found
-
-    def step(self, k: int):
-        """Step k; returns p·w, then r·r, z·r and z·z of the residual that it leaves. Collective."""
-        now = k % 2
-        self._direct(now)
-        self.matrix.mult(self.p[now], self.w, self.parts)
-        self._sum[now]()
-        pw = self.sums.over_ranks(0, 1, meanwhile=self.finish)[0, 1]
-        alpha = step_length(self._zr, pw, self._pw_before)
-        self._reduce_residual(now, alpha)
-        rr, zr, zz = self.sums.over_ranks(0, 1, meanwhile=lambda: self._begin_update(alpha, now))[0, :3]
-        self._pw_before, self._zr_before, self._zr = pw, self._zr, zr
-        return pw, rr, zr, zz
-
-    def _direct(self, now: int) -> None:
-        """The direction, and the solution's last piece."""
-        beta = self._zr / self._zr_before if self._zr_before != 0 else 0.0
-        alpha, start, before = 0.0, self.vectors.count, self.p[1 - now] if beta != 0 else None
-        if self._left is not None:
-            first, last, alpha, before = self._left
-            start = max(first, min(self._second_end, last))
-            self._left = first, start, alpha, before
-        arguments = (beta, alpha, start, self.z, before, self.p[now], self.x)
-        self._run("cg_next", now, self.vectors.count, *arguments)
-
-    def _reduce_residual(self, now: int, alpha: float) -> None:
-        arguments = (0, now, alpha, None, self.sums.buffer, self.w, self.diagonal, self.r)
-        self._run("cg_residual", now, self.vectors.count, *arguments)
-        if not self.is_fused:
-            self._precondition(0, self.sums.buffer)
-
-    def _begin_update(self, alpha: float, now: int) -> None:
-        """x += alpha p, its first piece."""
-        self._left = 0, self.vectors.count, alpha, self.p[now]
-        self._update(0, self._first_end)
-
-    def finish(self) -> None:
-        if self._left is not None:
-            self._update(1, self._left[1])
-
-    def _update(self, kernel: int, end: int) -> None:
-        """What is left of the solution's update, as far as `end`."""
-        first, last, alpha, p = self._left
-        if end > first:
-            self._run("cg_solution", kernel, first, end - first, alpha, p, self.x)
-        self._left = (end, last, alpha, p) if end < last else None
-
-    def _run(self, name: str, kernel: int, *arguments) -> None:
-        self._kernels[name][kernel](self.vectors.items, *arguments)
-
-
-def step_length(zr: float, pw: float, pw_before: float) -> float:
-    """zr / pw; 0 where PETSc's CG stops: p·w is zero, not finite or of another sign than before."""
-    return 0.0 if pw == 0 or not np.isfinite(pw) or pw * np.sign(pw_before) < 0 else zr / pw
-
-
 class SingleSteps(Steps):
     """Steps whose w = A p and p·w follow from s = A z and z·s by recursion: one kernel updates all vectors, and one sum
-    over ranks after the product has all that the next step and the norms need; see krylov_cg.cl, cg_single.
-
-    Where kernels have the sums over all ranks (`Vectors.sums_on_device`) this one computes step lengths itself, and
-    begins before the host has seen the norm. Elsewhere the host hands them over, and a piece of the solution is updated
-    while the sum is under way.
+    over ranks after the product has all that the next step and the norms need; see krylov_cg.cl, cg_single. It updates
+    the solution by the step before.
     """
 
     flops = 16  # 4 updates, 3 products of the residual's sums, 1 of z·s
@@ -266,30 +173,25 @@ class SingleSteps(Steps):
     def __init__(self, vectors):
         super().__init__(vectors)
         self.p, self.s = vectors.buffer("p"), vectors.buffer("s")
-        kind = StepSums if vectors.comm.size == 1 else BlockSums
-        self.sums = kind(vectors, 2) if vectors.sums_on_device else Rows(vectors, 4)
-        self._lengths = vectors.arrays.zeros(8)
-        self._piece = min(vectors.count, PIECE) if vectors.count >= LEAST else 0
+        self.sums, self._lengths = step_sums(vectors, 2), vectors.arrays.zeros(8)
         names = ("cg_single", "krylov_sums", "krylov_total")
         self._kernels = {name: [vectors.kernel(name) for _ in range(2)] for name in names}
-        self._solution = vectors.kernel("cg_solution")
 
     def begin(self, matrix, preconditioner, x) -> None:
         super().begin(matrix, preconditioner, x)
-        self.runs_ahead = isinstance(self.sums, StepSums) and matrix.on_device and preconditioner.on_device
-        self.sums.clear()
+        self.sums.begin()
         self.vectors.arrays.fill(self._lengths)
         self._zs = self._zr = self._zr_before = self._pw = 0.0
         kernels = zip(self._kernels["krylov_sums"], self._kernels["krylov_total"], (0, 1), strict=True)
         buffer = self.sums.buffer
         self._sum = [self._bound_sums(*pair, self.z, self.s, 2 * block + ROW_P, buffer) for *pair, block in kernels]
-        self._update = [self._bound(now) for now in range(2)] if self.runs_ahead else None
+        self._update = [self._bound(now) for now in range(2)]
 
     def first_sums(self) -> np.ndarray:
         """(r·r, z·r, z·z) of the first residual. Collective."""
         self._sum_first(ROW_R, self.sums.buffer)
         self._multiply(0)
-        self._read(0)
+        self.sums.read_block(0)
         return self._totals()
 
     def advance(self, k: int) -> None:
@@ -299,30 +201,27 @@ class SingleSteps(Steps):
 
     def step(self, k: int):
         """Step k; returns p·w, then r·r, z·r and z·z of the residual that it leaves. Collective."""
-        now, left = k % 2, 1 - k % 2
+        left = 1 - k % 2
         beta = self._zr / self._zr_before if self._zr_before != 0 else 0.0
-        pw = self._zs - beta * beta * self._pw
-        alpha = step_length(self._zr, pw, self._pw)
-        if not self.runs_ahead:
-            self._kernels["cg_single"][now](*self._arguments(now, beta, alpha))
-            self._end(left)
-        self._read(left)
+        self._pw, self._zr_before = self._zs - beta * beta * self._pw, self._zr
         if self.runs_ahead:
+            self.sums.read_block(left)
             self.advance(k + 1)
-        elif self._piece:
-            self._solution(self.vectors.items, 0, self._piece, alpha, self.p, self.x)
-        self._pw, self._zr_before = pw, self._zr
-        return pw, *self._totals()
+            return self._pw, *self._totals()
+        if k == 0:
+            self._update[0]()
+        self._end(left)
+        self.sums.read_block(left)
+        totals = self._totals()
+        self._update[left]()
+        return self._pw, *totals
 
     def _bound(self, now: int):
-        return self._kernels["cg_single"][now].bound(*self._arguments(now, 0.0, 0.0))
-
-    def _arguments(self, now: int, beta: float, alpha: float) -> tuple:
-        """Arguments of the kernel of a step, which computes step lengths from the sums of rows, or is given them."""
-        vectors, z, buffer = self.vectors, None if self.is_fused else self.z, self.sums.buffer
-        count, given = self.sums.given if self.runs_ahead else (0, buffer)
-        numbers = vectors.items, vectors.count, count, now, beta, alpha, self._piece
-        return *numbers, given, self._lengths, buffer, self.s, self.diagonal, z, self.r, self.p, self.w, self.x
+        """The launch of even or odd steps, whose arguments stay during a solve."""
+        vectors, (count, given), kernel = self.vectors, self.sums.given, self._kernels["cg_single"][now]
+        z, sums = None if self.is_fused else self.z, (given, self._lengths, self.sums.buffer)
+        others = self.s, self.diagonal, z, self.r, self.p, self.w, self.x
+        return kernel.bound(vectors.items, vectors.count, count, now, *sums, *others)
 
     def _end(self, block: int) -> None:
         """z = B r where the kernel has not left it, the product with z, and the groups' sums of a block."""
@@ -330,22 +229,15 @@ class SingleSteps(Steps):
             self._precondition(2 * block + ROW_R, self.sums.buffer)
         self._multiply(block)
 
-    def _read(self, block: int) -> None:
-        """Begin to copy the sums of a block to the host."""
-        if self.runs_ahead:
-            self.sums.read_block(block)
-        else:
-            self.sums.read(2 * block, 2)
-
     def _multiply(self, block: int) -> None:
         self.matrix.mult(self.z, self.s, self.parts)
         self._sum[block]()
-        if self.runs_ahead:
+        if not self.sums.waits:
             self.sums.share(block)
 
     def _totals(self) -> np.ndarray:
         """(r·r, z·r, z·z) of the block that was read, over ranks; z·s stays here. Collective."""
-        total = self.sums.wait_block() if self.runs_ahead else self.vectors.over_ranks(self.sums.wait())
+        total = self.sums.wait_block()
         self._zs, self._zr = total[ROW_P, 1], total[ROW_R, 1]
         return total[ROW_R, :3]
 
@@ -354,10 +246,9 @@ class CG(DeviceSolver):
     """Conjugate gradients: -ksp_type python -ksp_python_type petsc_hdg.CG.
 
     With a diagonal preconditioner one kernel updates the residual and sums what all norms need, another one solution
-    and direction. Where kernels have the sums over all ranks, which may write each other's memory, step lengths are
-    computed where they are used, and the next product begins before the host has seen the norm of the residual.
-    Elsewhere the solution is updated while sums are under way. A solve that ends by the norm of the residual does not
-    apply other preconditioners to the last residual.
+    and direction. Kernels compute step lengths from the sums over all ranks. Where these do not pass through the host,
+    the next product begins before it has seen the norm of the residual. A solve that ends by the norm of the residual
+    does not apply other preconditioners to the last residual.
 
     Option: -ksp_cg_single_reduction, one sum over ranks a step instead of two, and two applications of the
     preconditioner more; by default on several ranks with a preconditioner of few launches, whose kernels have the
@@ -389,7 +280,7 @@ class CG(DeviceSolver):
             viewer.printfASCII("    one sum over ranks an iteration\n")
 
     def iterate(self, monitor: ConvergenceMonitor, b, x, guessed: bool) -> None:
-        steps = self.kept(SingleSteps if self._sums_once() else steps_of)
+        steps = self.kept(SingleSteps if self._sums_once() else PairSteps)
         steps.begin(self.matrix, self.preconditioner, x)
         self._current = lambda: (steps.finish(), x)[1]
         self.operation.residual(b, x, guessed, steps.r)

@@ -83,11 +83,6 @@ class Vectors:
         """True if kernels of each rank write the memory of other ranks' devices. Collective."""
         return self.comm.size > 1 and Node.of(self.comm).peers(self.device) is not None
 
-    @property
-    def sums_on_device(self) -> bool:
-        """True if kernels read sums over all ranks that did not pass through the host. Collective."""
-        return self.comm.size == 1 or self.has_peers
-
     @cached_property
     def _partial(self):
         return Rows(weakref.proxy(self), 1)  # no circle: vectors take memory of the device
@@ -148,25 +143,25 @@ class Rows:
         self._event.wait()
         return self._ones @ self._host[slice(*self._range)].reshape(-1, self.vectors.groups, 4)
 
-    def over_ranks(self, first: int, count: int, meanwhile=None) -> np.ndarray:
-        """Totals [row, 4] of rows over all ranks; `meanwhile` launches what waits for none of them. Collective."""
+    def over_ranks(self, first: int, count: int) -> np.ndarray:
+        """Totals [row, 4] of rows over all ranks. Collective."""
         self.read(first, count)
-        if meanwhile is not None:
-            meanwhile()
         return self.vectors.over_ranks(self.wait())
 
 
 class StepSums(Rows):
     """Rows [block, row] of two steps at a time, which kernels read by themselves: those of the groups on one rank,
-    totals over ranks on several, one row after another by way of the host.
+    totals over ranks on several, by way of the host.
 
     given   what kernels take: how many sums a row has, and the buffer
     buffer  where kernels write the groups' sums
+    waits   whether kernels that need the totals wait for the host
     """
 
     def __init__(self, vectors: Vectors, rows: int, num_totals: int = 1):
         super().__init__(vectors, 2 * rows)
         self._of_block, self.alone, arrays = rows, vectors.comm.size == 1, vectors.arrays
+        self.waits, self._first = not self.alone, 0
         self._totals = arrays.pinned(8 * rows * num_totals).reshape(2 * rows, num_totals, 4)
         self._sent: dict = {}  # row -> its copy to the device: an event that is dropped early would wait
         self.given = (vectors.groups, self.buffer) if self.alone else (num_totals, arrays.zeros(self._totals.size))
@@ -185,29 +180,33 @@ class StepSums(Rows):
 
     def share(self, block: int) -> None:
         """Kernels launched from now on have the sums of a block, as they do on one rank. Collective."""
+        if not self.alone:
+            self.read_block(block)
+            self.wait_block()
 
     def read_block(self, block: int) -> None:
-        """Begin to copy a block to the host, on one rank."""
-        self.read(self.row(block, 0), self._of_block)
+        """Begin to copy a block to the host."""
+        self._first = self.row(block, 0)
+        self.read(self._first, self._of_block)
 
     def wait_block(self) -> np.ndarray:
-        """Totals [row, 4] of the block that was read."""
-        return self.wait()
+        """Totals [row, 4] of the block that was read, which kernels launched from now on have. Collective."""
+        return self._sent_to_kernels(self._first, self.vectors.over_ranks(self.wait()))
 
-    def reduced(self, block: int, row: int, meanwhile=None) -> np.ndarray:
-        """A row over ranks, for kernels too; `meanwhile` launches what waits for none of it. Collective.
+    def reduced(self, block: int, row: int) -> np.ndarray:
+        """A row over ranks, for kernels too. Collective."""
+        place = self.row(block, row)
+        return self._sent_to_kernels(place, self.over_ranks(place, 1))[0]
 
-        The host does not wait for the totals' copy to the device: their place is written again two steps later, after
-        sums were read that come after it in the queue.
-        """
-        place, arrays = self.row(block, row), self.vectors.arrays
-        total = self.over_ranks(place, 1, meanwhile)[0]
+    def _sent_to_kernels(self, first: int, totals: np.ndarray) -> np.ndarray:
+        """The same totals [row, 4]. The host does not wait for their copy to the device: their place is written again
+        after sums were read that come after it in the queue."""
         if not self.alone:
-            part = self._totals[place]
-            part[:] = total
-            sent = arrays.upload(self.given[1], part, "Krylov sums", wait=False, start=place * part.nbytes)
-            self._sent[place] = sent
-        return total
+            part = self._totals[first : first + len(totals)]
+            part[:] = totals[:, None]
+            start, arrays = first * part[0].nbytes, self.vectors.arrays
+            self._sent[first] = arrays.upload(self.given[1], part, "Krylov sums", wait=False, start=start)
+        return totals
 
 
 class BlockSums(StepSums):
@@ -217,6 +216,7 @@ class BlockSums(StepSums):
     def __init__(self, vectors: Vectors, rows: int):
         comm = vectors.comm
         super().__init__(vectors, rows, comm.size)
+        self.waits = False
         self._halos, others = [], np.delete(np.arange(comm.size), comm.rank)
         self._total = [vectors.kernel("krylov_rank_totals") for _ in range(2)]
         for block in range(2):
@@ -239,6 +239,12 @@ class BlockSums(StepSums):
     def wait_block(self) -> np.ndarray:
         self._event.wait()
         return self._block.sum(axis=1)
+
+
+def step_sums(vectors: Vectors, rows: int) -> StepSums:
+    """The sums of steps, which pass through the host where kernels of ranks do not write each other's memory.
+    Collective."""
+    return (BlockSums if vectors.has_peers else StepSums)(vectors, rows)
 
 
 class Staged:

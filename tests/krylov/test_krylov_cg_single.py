@@ -9,7 +9,7 @@ from petsc4py import PETSc
 from petsc_options import petsc_options
 
 from petsc_hdg.errors import OptionError, our_error
-from petsc_hdg.krylov.cg import DeviceSteps, SingleSteps
+from petsc_hdg.krylov.cg import PairSteps, SingleSteps
 from petsc_hdg.krylov.multigrid import MirroredMultigrid
 
 Reason = PETSc.KSP.ConvergedReason
@@ -151,7 +151,7 @@ def test_the_option(capfd):
     mat = laplacian()
     given = {"pc_type": "jacobi", "ksp_view": "", "ksp_cg_single_reduction": "false"}
     done = both(mat, wave(mat), **given)
-    assert isinstance(done.ksp.getPythonContext()._kept, DeviceSteps)
+    assert isinstance(done.ksp.getPythonContext()._kept, PairSteps)
     assert "one sum over ranks" not in capfd.readouterr().out
     single(mat, wave(mat), pc_type="jacobi", ksp_view="")
     assert "one sum over ranks an iteration" in capfd.readouterr().out

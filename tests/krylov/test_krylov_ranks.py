@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 RUN = Path(__file__).with_name("run_krylov.py")
-CASES = {"sipg_gpu", "hdg_gpu", "cg_gpu", "pieces", "two cells", "null space", "staged", "polynomial"}
+CASES = {"sipg_gpu", "hdg_gpu", "cg_gpu", "monitored", "two cells", "null space", "staged", "polynomial"}
 OF_CG = {
     "guess",
     "multigrid",

@@ -85,6 +85,19 @@ def test_what_is_too_deep_is_refused(text, says):
         Physics({"u": 1}, text)
 
 
+def test_loops_that_are_nested_too_deep():
+    text = "for (PetscInt i = 0; i < 1; ++i) " * 21 + "f0[0] = u[0];"
+    with pytest.raises(PhysicsError, match="more than 20 loops are nested"):
+        Physics({"u": 1}, text).check(2)
+
+
+def test_names_of_another_language():
+    loop = "for (PetscInt is = 0; is < 2; ++is) None *= lambda;"
+    text = f"PetscReal None = 2, lambda = 3, get = u[0];\n{loop}\nf0[0] = None * get;"
+    value = Physics({"u": 1}, text).interpreter(1).pw_residual([2.0], None, None, None, None, 0.0, None)[0]
+    assert value == 36
+
+
 def test_locals_of_one_name_stay_apart():
     text = "PetscReal v_2 = 1, s = 0;\n{ PetscReal v = 2; s += v; }\n{ PetscReal v = 3; s += v; }\nf0[0] = s + v_2;"
     value = Physics({"u": 1}, text).interpreter(1).pw_residual([2.0], [0.0], [[0.0]], None, None, 0.0, [0.3])[0]

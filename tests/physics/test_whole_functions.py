@@ -13,6 +13,7 @@ from compiled_physics import CompiledPhysics
 from petsc_hdg.errors import PhysicsError
 from petsc_hdg.physics import Auxiliary, CFile, Dirichlet, Neumann, Physics, Robin
 
+RATES = "du", "du_t", "du_x"
 STATE = """PetscInt dim, PetscInt Nf, PetscInt NfAux,
            const PetscInt uOff[], const PetscInt uOff_x[], const PetscScalar u[], const PetscScalar u_t[], const PetscScalar u_x[],
            const PetscInt aOff[], const PetscInt aOff_x[], const PetscScalar a[], const PetscScalar a_t[], const PetscScalar a_x[],
@@ -224,6 +225,14 @@ def test_hand_written_blocks_of_two_fields(tmp_path):
         CompiledPhysics(derived, 2, tmp_path),
     ):
         assert_close(jacobian(functions, s), expected)
+    directions = [random_state(derived, 2, seed) for seed in range(3)]
+    expected = np.stack(
+        [jacobian(derived.interpreter(2), s | {name: d[name] for name in RATES}) for d in directions], 1
+    )
+    rates = [np.stack([d[name] for d in directions], axis=-1) for name in RATES]
+    for physics in (derived, by_hand):  # several directions at once
+        found = physics.interpreter(2).pw_jacobian(s["u"], s["u_t"], s["u_x"], *rates, None, None, 0.3, 0.0, s["x"])
+        assert_close(np.concatenate([flux.reshape(-1, 3) for flux in found]), expected)
 
 
 def test_any_argument_names(tmp_path):

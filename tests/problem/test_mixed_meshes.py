@@ -147,12 +147,13 @@ def test_matrix_is_that_of_products(name):
     assert (y - calls.assembled.mat.getDiagonal()).norm() < 1e-12 * y.norm()
 
 
-def test_kernels_meant_for_gpus_give_the_same():
+@pytest.mark.parametrize(("degree", "variant"), [(2, "cell and tensor"), (4, "transpose and tensor")])
+def test_kernels_meant_for_gpus_give_the_same(degree, variant):
     mesh = mesh_of(plane(4))
-    problem = fe.Problem(mesh, everything(0), degree=2, check_kernels=False, pmat="none")
+    problem = fe.Problem(mesh, everything(0), degree=degree, check_kernels=False, pmat="none")
     give_everything(problem)
     disc = ContinuousGalerkin.on(mesh, everything(0), problem.options, DeviceLimits(is_gpu=True))
-    assert disc.variant == "transpose and tensor" and [part.cell_by_cell for part in disc.parts] == [False, True]
+    assert disc.variant == variant and [part.cell_by_cell for part in disc.parts] == [False, True]
     other, arrays, count = create_operator(disc, problem.arrays), problem.arrays, disc.dofmap.num_owned
     for name, values in problem.operator.auxiliary_onto(disc):
         other.set_auxiliary(name, *values)

@@ -12,7 +12,7 @@ import numpy as np
 LONGEST = 3  # any path of three simplices is a fan: two facets of the middle one share its hub
 # More cells share more vertices, fewer leave room for more groups.
 PATCH_CELLS = {"triangle": 1024, "quadrilateral": 512, "tetrahedron": 1024, "hexahedron": 256}
-PATCH_THREADS = (128, 192, 96, 64)  # work-items of a group, the likeliest to be fast first
+PATCH_THREADS = {"triangle": 128, "tetrahedron": 128, "quadrilateral": 128, "hexahedron": 64}  # work-items of a group
 WIDTHS = (10, 12, 16)  # bits that a number within a patch may take of a 64-bit word
 
 

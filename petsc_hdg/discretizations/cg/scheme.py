@@ -16,7 +16,7 @@ from ..base import cell_fastest, padded
 from ..dofmap import build_dofmaps
 from ..lines import UNROLL
 from ..parts import OfParts
-from ..primal import LANES_LIMIT, POINTWISE, PrimalDiscretization
+from ..primal import POINTWISE, PrimalDiscretization
 from ..strong_conditions import StrongConditions
 from ..transposition import DeviceLimits
 from .patches import LONGEST, PATCH_CELLS, PATCH_THREADS, Patches, build_patches, patch_cells
@@ -26,7 +26,6 @@ from .tensor import (
     line_diagonal_flops,
     line_flops,
     line_rule,
-    line_shapes,
     line_specs,
     takes_lines,
 )
@@ -39,8 +38,7 @@ PATCHES = POINTWISE + signature("""
 """)
 SYMMETRIC_DEGREE = 8  # up to which the rules of simplices treat all corners alike
 UNROLLED_POINTS = 8  # times components: points of a cell that a thread of a patch does in a row
-MOST_SHAPES = 3  # of sums along lines that a GPU tries: each takes a second to compile
-CELL_KERNEL_LIMIT = 10  # degrees of freedom up to which one GPU thread per cell keeps its vectors in registers
+CELL_KERNEL_LIMIT = 30  # degrees of freedom of a cell up to which one thread of a GPU does it sooner than several
 
 
 class ContinuousGalerkin(StrongConditions, PrimalDiscretization):
@@ -166,8 +164,7 @@ class ContinuousGalerkin(StrongConditions, PrimalDiscretization):
             return "patch"
         if takes_lines(self):
             return "tensor"
-        most = CELL_KERNEL_LIMIT if self.limits.is_gpu else LANES_LIMIT
-        return "cell" if self.num_dofs <= most else "transpose"
+        return "transpose" if self.limits.is_gpu and self.num_dofs > CELL_KERNEL_LIMIT else "cell"
 
     @property
     def cell_by_cell(self) -> bool:
@@ -200,16 +197,9 @@ class ContinuousGalerkin(StrongConditions, PrimalDiscretization):
         components = self.physics.num_components
         return 8 * words + self.real_bytes * (places * (self.dim + vectors * components) + slots * components)
 
-    def patch_shapes(self) -> dict[str, list[KernelSpec]]:
-        """Specs of `patch_specs` in several launch shapes, the one most likely to be fast first."""
-        choices = [
-            self.patch_specs(threads) for threads in (PATCH_THREADS if self.limits.is_gpu else PATCH_THREADS[:1])
-        ]
-        return {name: [specs[name] for specs in choices] for name in choices[0]}
-
-    def patch_specs(self, threads: int = PATCH_THREADS[0]) -> dict[str, KernelSpec]:
+    def patch_specs(self) -> dict[str, KernelSpec]:
         """Specs of `cg_patch_residual` and `cg_patch_action`."""
-        patches = self.patches
+        patches, threads = self.patches, PATCH_THREADS[self.mesh.cell]
         macros = {**self._macros(), "NQ": self.quadrature.num_points, "THREADS": threads}
         macros |= {"CLUSTER": self.cells_per_thread, "CORNER_BITS": patches.corner_bits, "SLOT_BITS": patches.slot_bits}
         macros["PLACE_ROUNDS"], macros["WORD_ROUNDS"] = (max(1, -(-n // threads)) for n in patches.local[:2])
@@ -241,14 +231,7 @@ class ContinuousGalerkin(StrongConditions, PrimalDiscretization):
 
     def element_specs(self) -> dict[str, KernelSpec]:
         """Specs of `cg_residual` and `cg_action`."""
-        return line_specs(self, line_shapes(self)[0]) if self.variant == "tensor" else self.volume_specs()
-
-    def element_shapes(self) -> dict[str, list[KernelSpec]]:
-        """Return the specs whose launch shape a GPU chooses, in several shapes, the likeliest to be fast first."""
-        if self.variant != "tensor" or not self.limits.is_gpu:
-            return {}
-        choices = [line_specs(self, shape) for shape in line_shapes(self)[:MOST_SHAPES]]
-        return {name: [specs[name] for specs in choices] for name in choices[0]}
+        return line_specs(self) if self.variant == "tensor" else self.volume_specs()
 
     def matrix_specs(self) -> dict[str, KernelSpec]:
         """Specs of `cg_matrix` and `cg_diagonal`."""

@@ -13,18 +13,17 @@ from ..lines import UNROLL, as_vectors, cpu_lanes, lagrange, tensor_order
 
 LINES = ("cg_point.clh", "lines.clh", "cg_tensor.clh", "cg_tensor_group.clh")
 GPU_ITEMS = 128  # work-items of a group, at most: each takes up to 255 registers
+FEW = 4  # cells of a group, from twice as many on half of them are faster
 ROLLED = '_Pragma("unroll 1")'
 
 
 @dataclass(frozen=True)
 class LineShape:
-    """Cells of a work-group, work-items of each (on a CPU 1, for all as vectors), bytes of local memory; whether the
-    points of a column are done in a row."""
+    """Cells of a work-group, work-items of each (on a CPU 1, for all as vectors), bytes of local memory."""
 
     lanes: int
     threads: int
     local_bytes: int
-    unrolled: bool = False
 
 
 def check_tensor(disc) -> None:
@@ -35,7 +34,7 @@ def check_tensor(disc) -> None:
             f"-{prefix}fe_kernel tensor sums along lines of quadrilaterals and hexahedra, the mesh has "
             f"{disc.mesh.cell} cells; use cell, transpose or auto"
         )
-    if not line_shapes(disc):
+    if not line_shape(disc):
         raise OptionError(
             f"-{prefix}fe_kernel tensor needs {_reals(disc) * disc.real_bytes} bytes of local memory for a "
             f"{disc.mesh.cell} here, the device has {most}; use transpose or auto, or lower -{prefix}fe_degree or "
@@ -45,7 +44,7 @@ def check_tensor(disc) -> None:
 
 def takes_lines(disc) -> bool:
     """True if cells have lines, and one fits the device's local memory."""
-    return is_tensor(disc.mesh.cell) and bool(line_shapes(disc))
+    return is_tensor(disc.mesh.cell) and line_shape(disc) is not None
 
 
 def line_flops(disc) -> int:
@@ -64,27 +63,27 @@ def line_diagonal_flops(disc) -> int:
     return 2 * disc.physics.num_components * sizes["N"] * sizes["NQ1"] * (3 * sizes["NLINE"] + second + last)
 
 
-def line_specs(disc, shape: LineShape) -> dict[str, KernelSpec]:
-    """Specs of `cg_residual` and `cg_action` in a launch shape."""
-    return _specs(disc, shape, ("cg_residual", "cg_action"), *in_roles("cg_tensor.cl"))
+def line_specs(disc) -> dict[str, KernelSpec]:
+    """Specs of `cg_residual` and `cg_action`."""
+    return _specs(disc, line_shape(disc), ("cg_residual", "cg_action"), *in_roles("cg_tensor.cl"))
 
 
 def line_diagonal(disc) -> dict[str, KernelSpec]:
     """Spec of `cg_diagonal`, if a cell fits the device's local memory."""
-    shapes = _shapes(disc, _diagonal_reals(disc))
-    return _specs(disc, shapes[0], ("cg_diagonal",), "cg_tensor_diagonal.cl") if shapes else {}
+    shape = _shape(disc, _diagonal_reals(disc))
+    return _specs(disc, shape, ("cg_diagonal",), "cg_tensor_diagonal.cl") if shape else {}
 
 
-def line_shapes(disc) -> list[LineShape]:
-    """Shapes that fit the device, the likeliest to be fast first; none where not even one cell does."""
-    return _shapes(disc, _reals(disc))
+def line_shape(disc) -> LineShape | None:
+    """Launch shape of `line_specs`, None where not even one cell fits the device."""
+    return _shape(disc, _reals(disc))
 
 
 def _specs(disc, shape: LineShape, names, *files: str) -> dict[str, KernelSpec]:
     tables, gpu = line_tables(disc), disc.limits.is_gpu
     macros = {**disc._macros(), **line_sizes(disc), "UNROLL": UNROLL, "LANES": shape.lanes, "LOOPS": int(not gpu)}
     macros |= {"THREADS": shape.threads, "FRAME": "__private" if gpu else "__local", "PLACES": "tables"}
-    macros["POINTS"] = UNROLL if shape.unrolled else ROLLED
+    macros["POINTS"] = UNROLL if gpu else ROLLED
     macros["IN_ORDER"] = int((tables["GEO_ORDER"] == np.arange(len(tables["GEO_ORDER"]))).all())
     items = shape.lanes * shape.threads if gpu else 1
     sources = ("geometry.clh", "point.clh", disc.gather_file, *LINES, *files)
@@ -100,17 +99,18 @@ def _places(dof_at: np.ndarray) -> np.ndarray:
     return np.argsort(flat)[np.count_nonzero(flat < 0) :].astype(float)
 
 
-def _shapes(disc, reals: int) -> list[LineShape]:
-    """Shapes for kernels that take so many reals of local memory a cell."""
+def _shape(disc, reals: int) -> LineShape | None:
+    """Launch shape of kernels that take so many reals of local memory a cell."""
     sizes, limits, cell = line_sizes(disc), disc.limits, reals * disc.real_bytes
     if not limits.is_gpu:
-        lanes = [k for k in (cpu_lanes(disc), 4, 2, 1) if k <= cpu_lanes(disc)]
-        return [LineShape(k, 1, k * cell) for k in lanes if k * cell <= limits.local_bytes]
-    most = min(GPU_ITEMS, limits.max_work_group)
-    threads = min(max(sizes["NLINE"], sizes["NCOL"]), most)
-    lanes = min(most // threads, limits.local_bytes // cell)
-    choices = [(lanes, True), (lanes // 2, True), (lanes, False)]
-    return [LineShape(k, threads, k * cell, unrolled) for k, unrolled in choices if k]
+        most, threads = cpu_lanes(disc), 1
+        lanes = next((k for k in (most, 4, 2, 1) if k <= most and k * cell <= limits.local_bytes), 0)
+    else:
+        most = min(GPU_ITEMS, limits.max_work_group)
+        threads = min(max(sizes["NLINE"], sizes["NCOL"]), most)
+        lanes = min(most // threads, limits.local_bytes // cell)
+        lanes //= 2 if lanes >= 2 * FEW else 1
+    return LineShape(lanes, threads, lanes * cell) if lanes else None
 
 
 def line_sizes(disc) -> dict[str, int]:

@@ -6,13 +6,14 @@ the generated tables or text.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 
 from ...codegen.preamble import REAL_TYPE
 from ...options import is_number
-from ..oracle import Frame, RuleOracle
+from ..oracle import Frame, RuleOracle, Side, State
 from ..trace.element import TraceElement
 from .tables import LagrangeFunctions, LiftedFunctions, MixedFunctions
 
@@ -42,136 +43,87 @@ class CondensedOracle(RuleOracle):
         """Element vector [interior dof, then trace dof]."""
         return self.vector(cell, np.concatenate([interior, trace]), aux, constants, t)
 
-    def vector(self, cell: int, state, aux, constants, t=0.0) -> np.ndarray:
-        """Element vector [dof] for a state [dof] of all functions."""
-        z, disc = np.asarray(state).reshape(-1, self.components), self.discretization
-        points, pointwise = self._cell_points(cell, aux), self.interpreter.pw_residual
-        fluxes = [pointwise(*p, t, x, constants) for p, x in zip(points.states(z), points.x, strict=True)]
-        out = self._tested(points, fluxes)
-        for facet, conditions in self._facets(cell):
-            points = self._facet_points(cell, facet, aux)
-            if disc.has_sides:
-                out += self._side(points, conditions, z, t, constants, (cell, facet), derivative=False)
-            elif points.jump is not None:
-                jumps = self.tau(points, t, constants, (cell, facet)) * (points.jump @ z)
-                out += points.jump.T @ (points.weight[:, None] * jumps)
-            for condition in (k for k in conditions if disc.physics.natural[k].term.kind != "b"):
-                pointwise = self.interpreter.pw_boundary
-                fluxes = [
-                    pointwise(condition, *p, t, x, n, constants)
-                    for p, x, n in zip(points.states(z), points.x, points.normal, strict=True)
-                ]
-                out += self._tested(points, fluxes)
-        return out.ravel()
-
-    def _tested(self, points, fluxes) -> np.ndarray:
-        """Sum [function, component] over points of f0 and f1 there, times functions and their gradients."""
-        f0, f1 = (np.array([flux[k] for flux in fluxes]) * self._column(points, 2 + k) for k in range(2))
-        return points.value.T @ f0 + np.einsum("qdj,qcd->jc", points.test_gradient, f1)
-
-    @staticmethod
-    def _column(points, ndim: int) -> np.ndarray:
-        """Weights shaped for an array [point, …] of `ndim` axes."""
-        return points.weight.reshape(-1, *(1,) * (ndim - 1))
-
     def matrix(self, cell: int, interior, trace, aux, constants, t=0.0) -> np.ndarray:
         """Derivative [dof, dof] of `residual`."""
         return self.derivative(cell, np.concatenate([interior, trace]), aux, constants, t)
 
+    def vector(self, cell: int, state, aux, constants, t=0.0) -> np.ndarray:
+        """Element vector [dof] for a state [dof] of all functions."""
+        return self._sums(cell, state, aux, constants, t).ravel()
+
     def derivative(self, cell: int, state, aux, constants, t=0.0) -> np.ndarray:
         """Derivative [dof, dof] of `vector`."""
-        z, disc = np.asarray(state).reshape(-1, self.components), self.discretization
-        points, pointwise = self._cell_points(cell, aux), self.interpreter.g_blocks
-        blocks = [
-            _joined(*pointwise(*p, t, self._shift(constants), x, constants))
-            for p, x in zip(points.states(z), points.x, strict=True)
-        ]
-        blocks = np.array(blocks) * self._column(points, 5)
-        out = np.einsum("qai,qceab,qbj->icje", points.test_basis, blocks, points.basis, optimize=True)
-        for facet, conditions in self._facets(cell):
-            points = self._facet_points(cell, facet, aux)
-            if disc.has_sides:
-                out += self._side(points, conditions, z, t, constants, (cell, facet), derivative=True)
-            elif points.jump is not None:
-                tau = points.weight[:, None] * self.tau(points, t, constants, (cell, facet))
-                eye = np.eye(self.components)
-                out += np.einsum("qi,qc,ce,qj->icje", points.jump, tau, eye, points.jump, optimize=True)
-            for condition in (k for k in conditions if disc.physics.natural[k].term.kind != "b"):
-                slopes = self._column(points, 5) * self._boundary_slopes(condition, points, z, t, constants)
-                out += np.einsum("qbi,qcbae,qaj->icje", points.basis, slopes, points.basis, optimize=True)
-        return out.reshape(z.size, z.size)
+        return self._sums(cell, state, aux, constants, t, derivative=True).reshape(np.size(state), -1)
 
-    def _side(self, points, conditions, z, t, constants, place: tuple[int, int], derivative: bool) -> np.ndarray:
+    def _sums(self, cell: int, state, aux, constants, t, derivative: bool = False) -> np.ndarray:
+        """The element vector [function, component], or its derivative [function, component, function, component]."""
+        disc, z = self.discretization, np.asarray(state).reshape(-1, self.components)
+        shift = float(constants[-1]) if disc.in_time else 0.0  # d u_t / du: the last constant, where there are rates
+        s, along = State(z, aux, constants, t=t, shift=shift), shift if derivative else None
+        points = self._cell_points(cell, aux, along)
+        out = self._tested(points, [self._fluxes(side, s) for side in points.sides(z)])
+        for facet, conditions in self._facets(cell):
+            points, place = self._facet_points(cell, facet, aux, along), (cell, facet)
+            sides = points.sides(z)
+            if disc.has_sides:
+                out += self._side(points, sides, conditions, s, place)
+            elif points.jump is not None:
+                tau, seeds = self.tau(points, t, constants, place), points.seeds(self.components)
+                slopes = tau[..., None] * (seeds[-1] - seeds[0])
+                out += points.tested(points.jump, slopes if derivative else tau * (points.jump @ z))
+            for condition in (k for k in conditions if disc.physics.natural[k].term.kind != "b"):
+                each = zip(sides, points.normal, strict=True)
+                out += self._tested(points, [self._natural(condition, side, side.x, n, s) for side, n in each])
+        return out
+
+    @staticmethod
+    def _tested(points: _Points, fluxes) -> np.ndarray:
+        """Sum [function, component, …] over points of f0 and f1 there, times functions and their gradients."""
+        f0, f1 = (np.array([flux[k] for flux in fluxes]) for k in range(2))
+        by_gradients = (points.tested(points.test_gradient[:, d], f1[:, :, d]) for d in range(f1.shape[2]))
+        return points.tested(points.value, f0) + sum(by_gradients)
+
+    def _side(self, points: _Points, sides, conditions, s: State, place: tuple[int, int]) -> np.ndarray:
         """Return a facet's part of the element vector [function, component], or its derivative.
 
         Functions of the cell test -f̂·n, those of the trace f̂·n or a boundary flux; f̂·n = f1(û, q)·n - S (u - û)."""
         fluxes = [k for k in conditions if self.discretization.physics.natural[k].term.kind == "b"]
-        found = [
-            self._side_point(points, p, state, fluxes, z, t, constants, place, derivative)
-            for p, state in enumerate(points.states(z))
-        ]
-        given = [np.array(each) * self._column(points, each[0].ndim + 1) for each in zip(*found, strict=True)]
-        if not derivative:
-            return points.value.T @ given[0] - points.inside.T @ given[1]
-        trials = np.concatenate([points.basis, points.inside[:, None]], axis=1)
-        of_trace, of_cell = (np.einsum("qcre,qrj->qcje", slopes, trials, optimize=True) for slopes in given)
-        return np.tensordot(points.value, of_trace, (0, 0)) - np.tensordot(points.inside, of_cell, (0, 0))
+        found = [self._side_point(points, p, side, fluxes, s, place) for p, side in enumerate(sides)]
+        outer, inner = (np.array(each) for each in zip(*found, strict=True))
+        return points.tested(points.value, outer) - points.tested(points.inside, inner)
 
-    def _side_point(
-        self, points, p: int, state, fluxes: list[int], z, t, constants, place, derivative: bool
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def _side_point(self, points: _Points, p: int, own: Side, fluxes: list[int], s: State, place):
         """Return what the trace's functions and the cell's test at a point [component], or the derivatives [component,
-        number, component] by û, q and u there."""
-        disc, count, interpreter = self.discretization, self.components, self.interpreter
-        u, u_t, u_x, a, a_x = state
-        x, n, u_in = points.x[p], points.normal[p], points.inside[p] @ z
-        S, dS = self._matrix(points, p, u, a, a_x, t, x, n, constants, place)
-        flux = -S @ (u_in - u)
-        if disc.point_flux:
-            flux += interpreter.pw_residual(u, u_t, u_x, a, a_x, t, x, constants)[1] @ n
-        given = [((k, u, u_x, u_in, flux), (a, a_x, t, x, n, constants)) for k in fluxes]
-        if not derivative:
-            outer = [interpreter.pw_boundary_flux(*b, *at) for b, at in given]
+        direction]."""
+        n, interpreter = points.normal[p], self.interpreter
+        S, dS = self._matrix(points, p, own, s, place)
+        jump = points.inside[p] @ s.u - own.u
+        flux = -S @ jump
+        if self.discretization.point_flux:
+            flux += self._fluxes(replace(own, du=None), s)[1] @ n
+        at = own.u, own.u_x, points.inside[p] @ s.u, flux
+        data = own.a, own.a_x, s.t, own.x, n, s.constants
+        if own.du is None:
+            outer = [interpreter.pw_boundary_flux(k, *at, *data) for k in fluxes]
             return np.sum(outer, axis=0) if outer else flux, flux
-        slope = np.zeros((count, 2 + disc.dim, count))
-        slope[:, 0], slope[:, -1] = S - np.einsum("cek,e->ck", dS, u_in - u), -S
-        if disc.point_flux:
-            _, _, g2, g3 = interpreter.g_blocks(u, u_t, u_x, a, a_x, t, self._shift(constants), x, constants)
-            slope[:, 0] += g2 @ n
-            slope[:, 1:-1] += np.einsum("cedr,d->cre", g3, n)
-        numbers = slope[0].size  # û, q, u
-        unit = np.eye(numbers).reshape(2 + disc.dim, count, numbers)
-        rates = {"u": unit[0], "u_x": np.moveaxis(unit[1:-1], 0, 1).reshape(-1, numbers), "u_in": unit[-1]}
-        rates["f_hat"] = slope.reshape(count, -1)
-        outer = [interpreter.pw_boundary_flux_jacobian(*b, rates, *at).reshape(slope.shape) for b, at in given]
+        du_in = points.seeds(self.components)[-1]
+        slope = np.einsum("cek,e,k...->c...", -dS, jump, own.du) - S @ (du_in - own.du)
+        if self.discretization.point_flux:
+            slope += np.einsum("cd...,d->c...", self._fluxes(own, s)[1], n)
+        rates = {"u": own.du, "u_x": own.du_x, "u_in": du_in, "f_hat": slope}
+        outer = [interpreter.pw_boundary_flux_jacobian(k, *at, rates, *data) for k in fluxes]
         return np.sum(outer, axis=0) if outer else slope, slope
 
-    def _matrix(self, points, p: int, u, a, a_x, t, x, n, constants, place) -> tuple[np.ndarray, np.ndarray]:
+    def _matrix(self, points: _Points, p: int, own: Side, s: State, place) -> tuple[np.ndarray, np.ndarray]:
         """Stabilization S [component, component] at a point of a facet, and its derivative [.., direction] by û."""
-        count, at = self.components, (a, a_x, t, x, n, constants)
+        count, at = self.components, (own.a, own.a_x, s.t, own.x, points.normal[p], s.constants)
         if self.discretization.stabilization_mode != 4:
-            return np.diag(self.tau(points, t, constants, place)[p]), np.zeros((count, count, count))
-        given, rate = self.interpreter.pw_stabilization(*at, u), self.interpreter.pw_stabilization_jacobian(u, *at)
+            return np.diag(self.tau(points, s.t, s.constants, place)[p]), np.zeros((count, count, count))
+        given = self.interpreter.pw_stabilization(*at, own.u)
+        rate = self.interpreter.pw_stabilization_jacobian(own.u, *at)
         if self.discretization.physics.has_stabilization_matrix:
             return given, rate
         return np.diag(given), np.einsum("ck,ce->cek", rate, np.eye(count))
-
-    def _boundary_slopes(self, condition: int, points, z, t, constants) -> np.ndarray:
-        """Derivative [point, component, value or direction, trial's value or direction, trial component] of a natural
-        condition."""
-        count, dim = self.components, self.discretization.dim
-        out = np.zeros((len(points.x), count, 1 + dim, 1 + dim, count))
-        for q, (u, u_t, u_x, a, a_x) in enumerate(points.states(z)):
-            for e in range(count):
-                for k in range(1 + dim):
-                    seeds = np.zeros((count, 1 + dim))
-                    seeds[e, k] = 1.0
-                    shift = self._shift(constants)
-                    given = seeds[:, 0], shift * seeds[:, 0], seeds[:, 1:]
-                    state = (u, u_t, u_x, *given, a, a_x, t, shift, points.x[q])
-                    rates = self.interpreter.pw_boundary_jacobian(condition, *state, points.normal[q], constants)
-                    out[q, :, 0, k, e], out[q, :, 1:, k, e] = rates
-        return out
 
     def tau(self, points, t, constants, place: tuple[int, int]) -> np.ndarray:
         """Stabilization [point, component] on a facet: the option, what the physics gives, or by diffusivity and speed.
@@ -208,42 +160,19 @@ class CondensedOracle(RuleOracle):
         z, found = np.asarray(state).reshape(-1, self.components), []
         for facet in range(len(self._rules) - 1):
             points = self._facet_points(cell, facet, aux)
-            states = zip(points.states(z), points.x, points.normal, strict=True)
-            values = np.array([self._automatic_tau(*p, x, n, constants, t) for p, x, n in states])
+            each = zip(points.sides(z), points.normal, strict=True)
+            values = np.array(
+                [self._automatic_tau(p.u, p.u_t, p.u_x, p.a, p.a_x, p.x, n, constants, t) for p, n in each]
+            )
             found.append(np.where(np.isfinite(values), values, 0.0).max(axis=0))
         return np.array(found)
 
-    # Condensation ----------------------------------------------------------------------------------------
-
-    def condense(self, cell: int, interior, trace, aux, constants, t=0.0):
-        """K [M, M], U [N, M] and the condensed residual [M] at a state; N interior, M trace degrees of freedom.
-
-        K = E_tt - E_ti E_ii⁻¹ E_it,  U = -E_ii⁻¹ E_it,  r = R_t - E_ti E_ii⁻¹ R_i (King et al. 2014, eq. 15).
-        """
-        n = self.num_eliminated
-        matrix = self.matrix(cell, interior, trace, aux, constants, t)
-        vector = self.residual(cell, interior, trace, aux, constants, t)
-        eliminated = -np.linalg.solve(matrix[:n, :n], np.column_stack([matrix[:n, n:], vector[:n]]))
-        reduced = np.column_stack([matrix[n:, n:], vector[n:]]) + matrix[n:, :n] @ eliminated
-        return reduced[:, :-1], eliminated[:, :-1], reduced[:, -1]
-
-    def gradient(self, cell: int, interior, trace, points: np.ndarray) -> np.ndarray:
-        """Physical gradient q [point, component, dim] at points of the reference cell."""
-        z = np.concatenate([interior, trace]).reshape(-1, self.components)
-        slopes = self.discretization.geometry_element.tabulate(points)[1:]
-        jacobians = np.einsum("rqb,bd->qrd", slopes, self._corners(cell))
-        gradients = np.linalg.solve(jacobians, self.functions.gradients(points))
-        return np.einsum("qdj,jc->qcd", gradients, z)
-
-    def _shift(self, constants) -> float:
-        """d u_t / du: the last constant, where there are rates."""
-        return float(constants[-1]) if self.discretization.in_time else 0.0
-
     # Points ----------------------------------------------------------------------------------------------
 
-    def _cell_points(self, cell: int, aux) -> _Points:
+    def _cell_points(self, cell: int, aux, shift: float | None = None) -> _Points:
         tables, frame = self.tables, self._frame(cell, 0)
-        points = _Points(frame, tables.value, tables.gradient, self._auxiliary(0, frame.inverse, aux), self._rates)
+        given = self._auxiliary(0, frame.inverse, aux)
+        points = _Points(frame, tables.value, tables.gradient, given, self._rates, shift)
         if self.discretization.point_flux:
             points.test_gradient = np.einsum("qrd,qrj->qdj", frame.inverse, tables.plain)
         return points
@@ -254,10 +183,10 @@ class CondensedOracle(RuleOracle):
         disc = self.discretization
         return disc.physics.num_auxiliary if disc.in_time else None
 
-    def _facet_points(self, cell: int, facet: int, aux) -> _Points:
+    def _facet_points(self, cell: int, facet: int, aux, shift: float | None = None) -> _Points:
         tables, frame = self.tables, self._frame(cell, 1 + facet)
         given = self._auxiliary(1 + facet, frame.inverse, aux)
-        points = _Points(frame, tables.trace[facet], tables.trace_gradient[facet], given, self._rates)
+        points = _Points(frame, tables.trace[facet], tables.trace_gradient[facet], given, self._rates, shift)
         if tables.jump is not None:
             points.jump, points.inside = tables.jump[facet], tables.inside[facet]
         return points
@@ -274,34 +203,52 @@ class CondensedOracle(RuleOracle):
 class _Points:
     """Points of a cell or facet: weights with their measure, functions, auxiliary values.
 
-    x [point, dim]; value [point, function]; gradient [point, dim, function] in the physical frame; basis
-    [point, 1 + dim, function] both; a [point, component]; a_x [point, component, dim]; normal [point, dim]; inside
-    [point, function] values of u on a facet; test_gradient [point, dim, function], gradients that test f1.
+    x [point, dim]; value [point, function]; gradient [point, dim, function] in the physical frame; a [point,
+    component]; a_x [point, component, dim]; normal [point, dim]; inside [point, function] values of u on a facet, and
+    jump, those of u - û; test_gradient [point, dim, function], gradients that test f1.
+    rates: first auxiliary component that is one of u_t.   shift: d u_t / du for a derivative, None for values.
     """
 
     jump = inside = None
 
-    def __init__(self, frame: Frame, value, gradient, auxiliary, rates: int | None = None):
-        self.rates = rates
+    def __init__(self, frame: Frame, value, gradient, auxiliary, rates: int | None, shift: float | None):
+        self.rates, self.shift = rates, shift
         self.x, self.weight, self.normal, self.value = frame.seen, frame.weight, frame.normal, value
         self.a, self.a_x = auxiliary
         self.gradient = self.test_gradient = np.einsum("qrd,qrj->qdj", frame.inverse, gradient)
 
     @property
-    def test_basis(self) -> np.ndarray:
-        """[point, 1 + dim, function]"""
-        return np.concatenate([self.value[:, None], self.test_gradient], axis=1)
+    def _trials(self) -> np.ndarray:
+        """What the state at a point is of coefficients [point, number, function]: u, its gradient and u inside."""
+        inside = () if self.inside is None else (self.inside[:, None],)
+        return np.concatenate([self.value[:, None], self.gradient, *inside], axis=1)
 
-    @property
-    def basis(self) -> np.ndarray:
-        return np.concatenate([self.value[:, None], self.gradient], axis=1)
+    def seeds(self, components: int) -> np.ndarray:
+        """Directions [number, component, direction] of the state at a point, one by one."""
+        count = self._trials.shape[1]
+        return np.eye(count * components).reshape(count, components, -1)
 
-    def states(self, z: np.ndarray):
-        """u, u_t, u_x, a, a_x at each point for coefficients [function, component]; rates are auxiliary data."""
+    def sides(self, z: np.ndarray) -> list[Side]:
+        """The state at each point for coefficients [function, component]; rates are auxiliary data."""
         u, u_x = self.value @ z, np.einsum("qdj,jc->qcd", self.gradient, z)
-        for q in range(len(u)):
-            u_t = None if self.rates is None else self.a[q, self.rates :]
-            yield u[q], u_t, u_x[q], self.a[q, : self.rates], self.a_x[q, : self.rates]
+        a, a_x, count = self.a[:, : self.rates], self.a_x[:, : self.rates], len(u)
+        u_t = [None] * count if self.rates is None else self.a[:, self.rates :]
+        along = [None] * 3
+        if self.shift is not None:
+            du, *du_x = self.seeds(z.shape[1])[: 1 + u_x.shape[2]]
+            along = [du, self.shift * du, np.stack(du_x, axis=1)]
+        return [Side(*at, *along) for at in zip(self.x, u, u_t, u_x, a, a_x, strict=True)]
+
+    def tested(self, functions: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """Sum [function, component] over points of functions [point, function] times values [point, component].
+
+        For a derivative, values [point, component, direction] give [function, component, function, component].
+        """
+        if self.shift is not None:
+            trials = self._trials
+            slopes = values.reshape(*values.shape[:2], trials.shape[1], -1)
+            values = np.einsum("qcre,qrj->qcje", slopes, trials, optimize=True)
+        return np.tensordot(self.weight[:, None] * functions, values, (0, 0))
 
 
 def _functions(disc, mixed: bool):
@@ -325,9 +272,3 @@ def _speeds(matrix: np.ndarray, epsilon: float) -> np.ndarray:
     scaled = np.where(np.abs(matrix) > 64 * epsilon * most, matrix, 0.0) / (most or 1.0)
     power = np.linalg.matrix_power(scaled, 8)
     return most * np.abs(power).sum(axis=1) ** 0.125
-
-
-def _joined(g0, g1, g2, g3) -> np.ndarray:
-    """PETSc's blocks as one [test component, trial component, 1 + dim, 1 + dim]."""
-    top = np.concatenate([g0[:, :, None, None], g1[:, :, None, :]], axis=3)
-    return np.concatenate([top, np.concatenate([g2[:, :, :, None], g3], axis=3)], axis=2)

@@ -6,7 +6,7 @@ Rectangles and boxes: the product and all arrays are described in sipg_affine.cl
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -25,7 +25,7 @@ TOLERANCE = 1e-13  # of a cell's largest number, by which those of one class may
 MOST_SHARE = 1 / 8  # classes over cells, from which on they do not pay
 GPU_THREADS = 256  # work-items of a work-group of a GPU, at most
 CELL_DEGREES = {2: 5, 3: 2}  # up to which a GPU's work-item keeps a cell in registers
-LINES_EACH = {2: {6: 2}, 3: {4: 5, 7: 2, 8: 3}}  # lines of a work-item of a GPU at some degrees
+LINES_EACH = {2: {6: 2}, 3: {4: 5, 6: 5, 7: 2, 8: 3}}  # lines of a work-item of a GPU at some degrees
 USUAL_LINES = {2: 3, 3: 4}  # and at the others
 AHEAD_BYTES, AHEAD_DEGREES = 6e6, {2: 6, 3: 2}  # what an NVIDIA GPU asks DRAM for in advance, and up to which degree
 CPU_LANES = 8  # cells of a work-item of a CPU
@@ -224,12 +224,12 @@ class AffineShape:
         return Launch(CHUNK, {"lanes": CHUNK // CPU_LANES, "cell": CHUNK, "line": CHUNK * self.threads}[self.kernel])
 
 
-def affine_shape(dim: int, degree: int, real_bytes: int, limits, is_nvidia: bool = False) -> AffineShape | None:
+def affine_shape(dim: int, degree: int, real_bytes: int, limits) -> AffineShape | None:
     """The shape that suits a device of DeviceLimits, or None where not even one cell fits."""
     if not limits.is_gpu:
         return AffineShape("lanes")
     cell_bytes = (degree + 1) ** dim * real_bytes
-    ahead = int(AHEAD_BYTES / (CHUNK * cell_bytes)) if is_nvidia and degree <= AHEAD_DEGREES[dim] else 0
+    ahead = int(AHEAD_BYTES / (CHUNK * cell_bytes)) if limits.ptx and degree <= AHEAD_DEGREES[dim] else 0
     if degree <= CELL_DEGREES[dim]:
         return AffineShape("cell", ahead=ahead)
     cells = next((c for c in (32, 16, 8, 4, 2, 1) if c * cell_bytes <= limits.local_bytes), 0)
@@ -238,25 +238,6 @@ def affine_shape(dim: int, degree: int, real_bytes: int, limits, is_nvidia: bool
     lines, each = (degree + 1) ** (dim - 1), LINES_EACH[dim].get(degree, USUAL_LINES[dim])
     most = min(GPU_THREADS, limits.max_work_group) // cells
     return AffineShape("line", cells, max(1, min(-(-lines // each), most)), ahead)
-
-
-def affine_shapes(dim: int, degree: int, real_bytes: int, limits, is_nvidia: bool = False) -> list[AffineShape]:
-    """Shapes of the same kernel to choose from, the likeliest first: more or fewer lines, cells and prefetching."""
-    best = affine_shape(dim, degree, real_bytes, limits, is_nvidia)
-    if best is None or not limits.is_gpu:
-        return [best]
-    found = [best]
-    if is_nvidia:
-        cell_bytes = (degree + 1) ** dim * real_bytes
-        found.append(replace(best, ahead=0 if best.ahead else int(AHEAD_BYTES / (CHUNK * cell_bytes))))
-    if best.kernel == "line":
-        lines, most = (degree + 1) ** (dim - 1), min(GPU_THREADS, limits.max_work_group)
-        each = -(-lines // best.threads)
-        shared = {-(-lines // k) for k in (each - 1, each + 1) if k > 0}
-        found += [replace(best, threads=threads) for threads in sorted(shared) if threads * best.cells <= most]
-        if best.cells > 1:
-            found.append(replace(best, cells=best.cells // 2))
-    return list(dict.fromkeys(found))
 
 
 def affine_spec(dim: int, degree: int, theta: float, precision: str, shape: AffineShape) -> KernelSpec:

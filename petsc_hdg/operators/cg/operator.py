@@ -12,7 +12,6 @@ import numpy as np
 
 from ...device import Kernel, kernels_of
 from ...device.platforms import opencl
-from ..check import fastest_on_ones
 from ..overlap import FIRST, LAST, OUTER, in_parts, part_range
 from ..primal import PrimalOperator
 from ..vectors import TailedVector
@@ -64,9 +63,7 @@ class CGOperator(PrimalOperator):
         specs = {**disc.element_specs(), "assemble": disc.assemble_spec()}
         if disc.physics.natural and disc.has_facets:
             specs |= disc.facet_specs()
-        specs, shapes = self.needed(specs), self.needed(disc.element_shapes())
-        found = {name: fastest_on_ones(self, choices, self._try_cells) for name, choices in shapes.items()}
-        return kernels_of({name: spec for name, spec in specs.items() if name not in found}, self.device) | found
+        return kernels_of(self.needed(specs), self.device)
 
     @cached_property
     def matrix_kernels(self) -> dict[str, Kernel]:
@@ -145,9 +142,6 @@ class CGOperator(PrimalOperator):
         return changes
 
     # Steps -----------------------------------------------------------------------------------------------
-
-    def _try_cells(self, kernel: Kernel, out, **where) -> None:
-        self._launch_cells(kernel, self._element, **where)  # element vectors are longer than `out`
 
     def run_facets(self, name: str, out, first: int | None = None, **where) -> None:
         """Launch a boundary kernel into `out` from `first` on (default: behind the cells' rows), if there are any."""
@@ -312,10 +306,9 @@ class PatchOperator:
     @cached_property
     def kernels(self) -> dict[str, Kernel]:
         """`cg_patch_residual`, `cg_patch_action` and `assemble_rows`."""
-        disc, device = self.operator.discretization, self.operator.device
-        shapes = disc.patch_shapes().items()
-        found = {name: fastest_on_ones(self.operator, specs, self._launch) for name, specs in shapes}
-        return found | {"assemble_rows": Kernel(disc.assemble_spec("assemble_rows"), device)}
+        disc = self.operator.discretization
+        specs = {**disc.patch_specs(), "assemble_rows": disc.assemble_spec("assemble_rows")}
+        return kernels_of(specs, self.operator.device)
 
     def _launch(self, kernel: Kernel, out, part: int | None = None, **where) -> None:
         first, last = self._patches(part) if self._arguments["places"] else (0, 0)

@@ -82,10 +82,6 @@ class PolytopicMatrices:
         else:
             out[:] = self.values()
 
-    def csr(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """This rank's rows: starts, PETSc columns, values. Approach 2 or atomic."""
-        return (*self.blocks_of.csr(), self.values())
-
     def blocks(self):
         """Buffer of the diagonal blocks [polytope], each row by row; places: `blocks_of.diagonal_starts`."""
         return self._work("diagonal").run()
@@ -131,23 +127,6 @@ class PolytopicMatrices:
         own, other = n[blocks.own], np.where(blocks.other >= 0, n[np.maximum(blocks.other, 0)], 0)
         points = np.diff(blocks.bounds) * fine.facet_rules[0][0].num_points * (part == "facets" or blocks.other < 0)
         return int(2 * self.specs.facet_slots * (points * (own * own + own * other)).sum())
-
-    def bytes(self, part: str) -> int:
-        """Compulsory bytes of `volume`, `facets` or `boundary` by approach 2: each value written once (facets read the
-        diagonal blocks too), and of each cell or side of a facet the numbers of its nodes, of each node its
-        coordinates."""
-        blocks, disc, real = self.blocks_of, self.disc, self.arrays.real.itemsize
-        diagonal, every = int(blocks.diagonal_starts[-1]), int(blocks.row_starts[-1])
-        nodes = disc.fine.cell_nodes().shape[0]
-        coordinates = real * disc.fine.nodes().size
-        if part == "volume":
-            return real * diagonal + 4 * (1 + nodes) * disc.mesh.num_cells + coordinates
-        on_boundary = blocks.other < 0
-        if part == "boundary":
-            every = diagonal = int((blocks.unknowns[blocks.own[on_boundary]] ** 2).sum())
-        faces = int(np.diff(blocks.bounds)[on_boundary | (part == "facets")].sum())
-        data = faces * (4 * (3 + 2 * nodes) + real * disc.physics.num_components)
-        return real * (every + diagonal) + data + coordinates
 
 
 class _Work:

@@ -8,10 +8,11 @@ from functools import cached_property
 
 import numpy as np
 
-from ...device import Kernel, fastest, kernels_of
+from ...device import Kernel, kernels_of
 from ...discretizations.sipg.affine import (
+    AffineShape,
     SimplexTables,
-    affine_shapes,
+    affine_shape,
     affine_simplex_specs,
     affine_spec,
     build_links,
@@ -28,7 +29,6 @@ from ...discretizations.sipg.interleaved import CHUNK
 from ...discretizations.sipg.simplex import vertex_orders
 from ...discretizations.sipg.tensor import facet_places
 from ...reference import gauss_lobatto, is_tensor
-from ..check import fastest_on_ones
 
 SYMMETRY = 1e-13  # of a tensor's largest entry
 MOST_DEGREE = {"triangle": 6, "tetrahedron": 4}  # up to which this is faster than the general pass
@@ -38,57 +38,35 @@ class Coefficients:
     """Derivatives of f0 and f1 by the value, its rate and the gradient at a random place.
 
     tensor: of f1 by gradients [dim, dim].   mass: of f0 by values, u_t following by `shift`.
+    natural_read_gradients: natural conditions depend on the gradient.
     constants: None for random ones by `seed`, which show what the derivatives depend on.
     """
 
     def __init__(self, disc, t: float, seed: int | None, constants=None, shift: float = 1.3):
-        dim, self._physics, random = disc.dim, disc.physics, np.random.default_rng(seed)
-        count, self._interpreter = self._physics.num_auxiliary, self._physics.interpreter(dim)
-        a, given = random.uniform(0.5, 1.0, count), random.uniform(0.5, 1.0, len(self._physics.constants))
-        self._constants = given if constants is None else constants[: len(given)]
-        self._place, self._shift = (a, np.zeros((count, dim)), t, shift, random.uniform(0.5, 1.0, dim)), shift
-        self._zero, self._zero_x, self._units = np.zeros(1), np.zeros((1, dim)), np.eye(dim)[:, None]
-        columns = [self._along(du_x=unit) for unit in self._units]
-        self.tensor = np.stack([f1[0] for _, f1 in columns], axis=1)
-        self._of_gradient = np.array([f0[0] for f0, _ in columns])
-
-    @property
-    def _state(self) -> tuple:
-        return self._zero, self._zero, self._zero_x
-
-    def _along(self, du=None, du_t=None, du_x=None) -> tuple[np.ndarray, np.ndarray]:
-        """f0 [1], f1 [1, dim] along a direction, at zero."""
-        direction = [self._zero if d is None else d for d in (du, du_t)] + [self._zero_x if du_x is None else du_x]
-        return self._interpreter.pw_jacobian(*self._state, *direction, *self._place, self._constants)
-
-    @cached_property
-    def _by_value(self) -> list:
-        """f0 and f1 along the value, and along its rate."""
-        return [self._along(**{name: np.ones(1)}) for name in ("du", "du_t")]
-
-    @property
-    def mass(self) -> float:
-        return float(self._along(du=np.ones(1), du_t=np.full(1, self._shift))[0][0])
+        dim, physics, random = disc.dim, disc.physics, np.random.default_rng(seed)
+        count, interpreter, unit = physics.num_auxiliary, physics.interpreter(dim), np.eye(2 + dim)
+        a, given = random.uniform(0.5, 1.0, count), random.uniform(0.5, 1.0, len(physics.constants))
+        given = given if constants is None else constants[: len(given)]
+        place = a, np.zeros((count, dim)), t, shift, random.uniform(0.5, 1.0, dim)
+        rates = None, None, None, unit[:1], unit[1:2], unit[None, 2:]  # at zero, along value, rate and gradient
+        (self._f0,), (self._f1,) = interpreter.pw_jacobian(*rates, *place, given)
+        self.tensor, self.mass = self._f1[:, 2:], float(self._f0[0] + shift * self._f0[1])
+        normal = np.full(dim, dim**-0.5)
+        natural = (
+            interpreter.pw_boundary_jacobian(k, *rates, *place, normal, given) for k in range(len(physics.natural))
+        )
+        self.natural_read_gradients = any(f0[:, 2:].any() for f0, _ in natural)
 
     @property
     def has_reaction(self) -> bool:
         """True if f0 depends on the value or its rate."""
-        return any(f0[0] != 0 for f0, _ in self._by_value)
+        return bool(self._f0[:2].any())
 
     @property
     def is_symmetric(self) -> bool:
         """True if f0 depends on the value alone, and f1 on the gradient by a symmetric tensor."""
         apart = np.abs(self.tensor - self.tensor.T).max() <= SYMMETRY * np.abs(self.tensor).max()
-        return bool(apart and not self._of_gradient.any() and not any(f1.any() for _, f1 in self._by_value))
-
-    @property
-    def natural_read_gradients(self) -> bool:
-        """True if natural conditions depend on the gradient."""
-        normal = np.full(len(self._units), len(self._units) ** -0.5)
-        jacobian, state = self._interpreter.pw_boundary_jacobian, (*self._state, self._zero, self._zero)
-        conditions = range(len(self._physics.natural))
-        rest = *self._place, normal, self._constants
-        return any(jacobian(k, *state, unit, *rest)[0][0] for k in conditions for unit in self._units)
+        return bool(apart and not self._f0[2:].any() and not self._f1[:, :2].any())
 
 
 class FusedPass:
@@ -158,7 +136,7 @@ class AffinePass(FusedPass):
         self._steps = arrays.to_device(facet_places(disc, disc.element.degree + 1), "neighbours")
         self._headers = arrays.to_device(self._header, "neighbours")
         self._class_of = self._data = self._key = None
-        self.classes, self._is_tuned = 0, False
+        self.classes = 0
 
     @staticmethod
     def matches(disc) -> bool:
@@ -169,32 +147,17 @@ class AffinePass(FusedPass):
         if disc.mesh.geometry.degree != 1 or not physics.constant_jacobian(disc.dim):
             return False
         depends = physics.dependence(disc.dim, False)
-        if depends.auxiliary or any(depends.natural) or shapes_of(disc) == [None]:
+        if depends.auxiliary or any(depends.natural) or shape_of(disc) is None:
             return False
         edges, coefficients = edges_of(disc), [Coefficients(disc, t, seed) for seed, t in enumerate((0.3, 0.7))]
         return edges is not None and all(c.is_symmetric and is_diagonal(metrics(edges, c.tensor)) for c in coefficients)
 
     @cached_property
     def kernels(self) -> dict[str, Kernel]:
-        """The kernel that suits the device: one found fastest before, else the likeliest."""
-        kernel = fastest(list(self._shapes), self.operator.device, None)
-        return {kernel.spec.name: kernel}
-
-    @cached_property
-    def _shapes(self) -> dict:
-        """Specs in the shapes to choose from, and their shapes."""
+        """The kernel of the shape that suits the device."""
         disc, precision = self.operator.discretization, self.operator.arrays.precision
-        shapes = shapes_of(disc, "nvidia" in self.operator.device.platform.lower())
-        return {affine_spec(disc.dim, disc.element.degree, disc.theta, precision, shape): shape for shape in shapes}
-
-    def _tune(self) -> None:
-        """Find the fastest shape for the data at hand. Not collective."""
-
-        def run(kernel, out, du, **_):
-            self._launch(kernel, out, 0, du)
-
-        kernel = fastest_on_ones(self.operator, list(self._shapes), run)
-        self.kernels, self._is_tuned = {kernel.spec.name: kernel}, True
+        spec = affine_spec(disc.dim, disc.element.degree, disc.theta, precision, shape_of(disc))
+        return {spec.name: Kernel(spec, self.operator.device)}
 
     def update(self) -> None:
         """Find the classes of cells anew, at the operator's time and shift, with its penalties. Not collective."""
@@ -212,29 +175,24 @@ class AffinePass(FusedPass):
         op.arrays.upload(self._headers, self._header, "neighbours")
         self._class_of, self._data = (op.arrays.to_device(a, "congruent cells") for a in (class_of, data))
         self._key, self.classes = key, len(data)
-        if not self._is_tuned:
-            self._tune()
 
     @property
     def num_parts(self) -> int:
         """Threads of all cells."""
-        (kernel,) = self.kernels.values()
-        return self._shapes[kernel.spec].threads * self.operator.discretization.mesh.num_cells
+        disc = self.operator.discretization
+        return shape_of(disc).threads * disc.mesh.num_cells
 
     def run(self, what: str, out, part: int | None, du=None) -> None:
         """Compute the `action` on the chunks without ghost neighbours (part 0), the others (1) or all."""
         (kernel,) = self.kernels.values()
-        self._launch(kernel, out, part, du)
-
-    def _launch(self, kernel, out, part: int | None, du) -> None:
         links = {"header": self._headers, "links": self._links, "steps": self._steps}
         links |= {"class_of_cell": self._class_of, "classes": self._data, "neighbour": self.operator.neighbour}
         self._launch_product(kernel, out, part, du, **links)
 
 
-def shapes_of(disc, is_nvidia: bool = False) -> list:
-    """The AffineShapes for the device that a discretization is meant for, [None] where none fits."""
-    return affine_shapes(disc.dim, disc.element.degree, disc.real_bytes, disc.limits, is_nvidia)
+def shape_of(disc) -> AffineShape | None:
+    """The AffineShape for the device that a discretization is meant for, None where no cell fits."""
+    return affine_shape(disc.dim, disc.element.degree, disc.real_bytes, disc.limits)
 
 
 def edges_of(disc) -> np.ndarray | None:

@@ -105,12 +105,6 @@ class FacetBlocks:
         inverses = self._narrow or self.buffer
         self.kernels["apply"](self.num_rows, *sizes, self._numbers, inverses, product, x, b, keep, mix, scale, y)
 
-    def to_host(self) -> np.ndarray:
-        """The blocks [facet, row, column] of owned facets."""
-        m = self.layout.block
-        flat = self.arrays.to_host(self.buffer, (m, self.row_stride), name="facet blocks")[:, : self.num_rows]
-        return np.ascontiguousarray(flat.reshape(m, -1, m).transpose(1, 2, 0))
-
 
 class TraceMatrix(JacobianContext):
     """Context of a PETSc Python Mat: the trace matrix as the operator's format, or a copy of it, holds it.

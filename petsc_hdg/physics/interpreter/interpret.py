@@ -13,13 +13,11 @@ import numpy as np
 
 from petsc_hdg.errors import PhysicsError
 from petsc_hdg.physics.instance import Instance
-from petsc_hdg.physics.interpreter.closures import Closures, EndlessLoop
 from petsc_hdg.physics.interpreter.dual import Dual, value_of
-from petsc_hdg.physics.interpreter.expression_closures import UNSET, OutOfBounds, View
+from petsc_hdg.physics.interpreter.translate import UNSET, EndlessLoop, OutOfBounds, Translation, View
 from petsc_hdg.physics.terms import Form
 from petsc_hdg.physics.tree.ir import Program
 
-_STATE = ("u", "u_t", "u_x")
 _TURNS = 10_000
 _SAMPLES = ((20231, 0), (20232, 0), (20233, -1))  # seeds, and the least values of inputs
 _VARYING = frozenset({"u", "x", "n", "t", "a", "a_x"})
@@ -29,16 +27,17 @@ def compiled(program: Program, dim: int, arrays, **options) -> Callable:
     """The main function of a program as a Python callable."""
     known: dict[str, Callable] = {}
     for helper in program.helpers:
-        known[helper.name] = Closures(helper, known, dim, {}, **options).compile()
-    return Closures(program.main, known, dim, arrays, **options).compile()
+        known[helper.name] = Translation(helper, known, dim, {}, **options).compile()
+    return Translation(program.main, known, dim, arrays, **options).compile()
 
 
 class Interpreter:
     """pw_* of a physics in `dim` dimensions on float64 arrays, one point a call.
 
     Shapes: u, u_t [C], u_x [C, dim], a [A], a_x [A, dim], x, n [dim], constants [name]; None stands for zeros, and
-    for the physics' own values of constants. Raises PhysicsError with the user's line for an index outside its array,
-    a variable read before it is set, a loop that does not end.
+    for the physics' own values of constants. Derivatives are along one direction, or along several at once: du, du_t
+    [C, direction], du_x [C, dim, direction] and what is returned have an axis more then. Raises PhysicsError with the
+    user's line for an index outside its array, a variable read before it is set, a loop that does not end.
     """
 
     def __init__(self, instance: Instance, constants: np.ndarray):
@@ -59,7 +58,7 @@ class Interpreter:
     def pw_residual(self, u, u_t, u_x, a, a_x, t, x, constants=None) -> tuple[np.ndarray, np.ndarray]:
         """f0 [C], f1 [C, dim]."""
         inputs = self._inputs(constants, t=t, u=u, u_t=u_t, u_x=u_x, a=a, a_x=a_x, x=x)
-        return self._fluxes(self._instance.residual, lambda form: self._values(form, inputs, ()))
+        return self._fluxes(self._instance.residual, lambda form: self._values(form, inputs))
 
     def pw_jacobian(
         self, u, u_t, u_x, du, du_t, du_x, a, a_x, t, u_tshift, x, constants=None
@@ -68,34 +67,27 @@ class Interpreter:
         used.
         """
         inputs = self._inputs(constants, t=t, u=u, u_t=u_t, u_x=u_x, a=a, a_x=a_x, x=x)
-        rates = self._checked(u=du, u_t=du_t, u_x=du_x)
-        if self._instance.jacobian is not None:
-            g0, g1, g2, g3 = self._hand_blocks(inputs, u_tshift)
-            d0 = np.einsum("ij,j->i", g0, rates["u"]) + np.einsum("ije,je->i", g1, rates["u_x"])
-            return d0, np.einsum("ijd,j->id", g2, rates["u"]) + np.einsum("ijde,je->id", g3, rates["u_x"])
-        dual = inputs | {name: _duals(inputs[name], rate.ravel()[:, None]) for name, rate in rates.items()}
-        return self._fluxes(self._instance.residual, lambda form: self._rates(form, dual, 1))
+        rates = self._directions(u=du, u_t=du_t, u_x=du_x)
+        if self._instance.jacobian is None:
+            return self._slopes(self._instance.residual, inputs, rates)
+        g0, g1, g2, g3 = self._hand_blocks(inputs, u_tshift)
+        d0 = np.einsum("ij,j...->i...", g0, rates["u"]) + np.einsum("ije,je...->i...", g1, rates["u_x"])
+        return d0, np.einsum("ijd,j...->id...", g2, rates["u"]) + np.einsum("ijde,je...->id...", g3, rates["u_x"])
 
     def g_blocks(self, u, u_t, u_x, a, a_x, t, u_tshift, x, constants=None) -> tuple[np.ndarray, ...]:
         """PETSc's g0 [C, C], g1 [C, C, dim], g2 [C, C, dim], g3 [C, C, dim, dim] (test, trial, test's dim, trial's
         dim).
         """
-        inputs = self._inputs(constants, t=t, u=u, u_t=u_t, u_x=u_x, a=a, a_x=a_x, x=x)
         if self._instance.jacobian is not None:
-            return self._hand_blocks(inputs, u_tshift)
+            return self._hand_blocks(self._inputs(constants, t=t, u=u, u_t=u_t, u_x=u_x, a=a, a_x=a_x, x=x), u_tshift)
         num, dim = self._instance.num_components, self.dim
-        count = num + num * dim
-        seeds = np.eye(count)
-        rates = {"u": seeds[:num], "u_t": u_tshift * seeds[:num], "u_x": seeds[num:]}
-        dual = inputs | {name: _duals(inputs[name], rates[name]) for name in _STATE}
-        d0, d1 = np.zeros((num, count)), np.zeros((num, dim, count))
-        for form in self._instance.residual:
-            part = self._part(d0 if form.term.kind == "f0" else d1, form)
-            part[:] = self._rates(form, dual, count).reshape(part.shape)
+        du, du_x = np.split(np.eye(num + num * dim), [num])
+        rates = du, u_tshift * du, du_x.reshape(num, dim, -1)
+        d0, d1 = self.pw_jacobian(u, u_t, u_x, *rates, a, a_x, t, u_tshift, x, constants)
         g1 = d0[:, num:].reshape(num, num, dim)
         g2 = d1[:, :, :num].transpose(0, 2, 1)
         g3 = d1[:, :, num:].reshape(num, dim, num, dim).transpose(0, 2, 1, 3)
-        return d0[:, :num].copy(), g1, g2, g3
+        return d0[:, :num], g1, g2, g3
 
     def pw_boundary(
         self, condition: int, u, u_t, u_x, a, a_x, t, x, n, constants=None
@@ -105,67 +97,67 @@ class Interpreter:
         form = self._instance.natural[condition]
         sign = -1 if form.term.kind == "g" else 1
         forms = () if form.term.kind == "b" else (form,)
-        return self._fluxes(forms, lambda form: sign * self._values(form, inputs, ()))
+        return self._fluxes(forms, lambda form: sign * self._values(form, inputs))
 
     def pw_boundary_jacobian(
         self, condition: int, u, u_t, u_x, du, du_t, du_x, a, a_x, t, u_tshift, x, n, constants=None
     ) -> tuple[np.ndarray, np.ndarray]:
         """df0 [C], df1 [C, dim] of natural condition number `condition` along du, du_t, du_x."""
         inputs = self._inputs(constants, t=t, u=u, u_t=u_t, u_x=u_x, a=a, a_x=a_x, x=x, n=n)
-        rates = self._checked(u=du, u_t=du_t, u_x=du_x)
         form = self._instance.natural[condition]
-        dual = inputs | {name: _duals(inputs[name], rate.ravel()[:, None]) for name, rate in rates.items()}
         forms = () if form.term.kind in ("g", "b") else (form,)
-        return self._fluxes(forms, lambda form: self._rates(form, dual, 1))
+        return self._slopes(forms, inputs, self._directions(u=du, u_t=du_t, u_x=du_x))
 
     def pw_dirichlet(self, condition: int, a, t, x, constants=None) -> np.ndarray:
         """g [C] of Dirichlet condition number `condition`: zero outside its field."""
         form, g = self._instance.dirichlet[condition], self._zeros()[0]
-        self._part(g, form)[:] = self._values(form, self._inputs(constants, a=a, t=t, x=x), ())
+        self._part(g, form)[:] = self._values(form, self._inputs(constants, a=a, t=t, x=x))
         return g
 
     def pw_exact(self, t, x, constants=None) -> tuple[np.ndarray, np.ndarray]:
         """Exact u [C] and its gradient u_x [C, dim]."""
         inputs = self._inputs(constants, t=t, x=x)
-        dual = inputs | {"x": _duals(inputs["x"], np.eye(self.dim))}
         u, u_x = self._zeros()
         for form in self._instance.exact:
-            self._part(u, form)[:] = self._values(form, inputs, ())
-            self._part(u_x, form)[:] = self._rates(form, dual, self.dim)
+            self._part(u, form)[:] = self._values(form, inputs)
+            self._part(u_x, form)[:] = self._rates(form, inputs, {"x": np.eye(self.dim)})
         return u, u_x
 
     def pw_stabilization(self, a, a_x, t, x, n, constants=None, u=None) -> np.ndarray:
         """tau [C], or S [C, C], of a physics with a stabilization, at a trace u."""
         form = self._instance.stabilization[0]
-        found = self._values(form, self._inputs(constants, t=t, u=u, a=a, a_x=a_x, x=x, n=n), ())
+        found = self._values(form, self._inputs(constants, t=t, u=u, a=a, a_x=a_x, x=x, n=n))
         return found if form.term.kind == "tau" else found.reshape(*self._shapes["u"], -1)
 
     def pw_stabilization_jacobian(self, u, a, a_x, t, x, n, constants=None) -> np.ndarray:
         """d tau / du [C, direction], or dS / du [C, C, direction]."""
         form, count = self._instance.stabilization[0], self._instance.num_components
         inputs = self._inputs(constants, t=t, u=u, a=a, a_x=a_x, x=x, n=n)
-        found = self._rates(form, inputs | {"u": _duals(inputs["u"], np.eye(count))}, count)
+        found = self._rates(form, inputs, {"u": np.eye(count)})
         return found if form.term.kind == "tau" else found.reshape(count, count, count)
 
     def pw_boundary_flux(self, condition: int, u, u_x, u_in, f_hat, a, a_x, t, x, n, constants=None) -> np.ndarray:
         """b [C] of natural condition number `condition`, a boundary flux."""
         inputs = self._inputs(constants, t=t, u=u, u_x=u_x, u_in=u_in, f_hat=f_hat, a=a, a_x=a_x, x=x, n=n)
-        return self._values(self._instance.natural[condition], inputs, ())
+        return self._values(self._instance.natural[condition], inputs)
 
     def pw_boundary_flux_jacobian(
         self, condition: int, u, u_x, u_in, f_hat, rates: dict, a, a_x, t, x, n, constants=None
     ) -> np.ndarray:
         """db [C, direction] along rates [input's size, direction] of u, u_x, u_in and f_hat."""
         inputs = self._inputs(constants, t=t, u=u, u_x=u_x, u_in=u_in, f_hat=f_hat, a=a, a_x=a_x, x=x, n=n)
-        dual = inputs | {name: _duals(inputs[name], rate) for name, rate in rates.items()}
-        return self._rates(self._instance.natural[condition], dual, rates["u"].shape[1])
+        return self._rates(self._instance.natural[condition], inputs, rates)
 
-    def _zeros(self) -> tuple[np.ndarray, np.ndarray]:
-        return np.zeros(self._shapes["u"]), np.zeros(self._shapes["u_x"])
+    def _zeros(self, *directions: int) -> tuple[np.ndarray, np.ndarray]:
+        return np.zeros((*self._shapes["u"], *directions)), np.zeros((*self._shapes["u_x"], *directions))
 
-    def _fluxes(self, forms, values: Callable) -> tuple[np.ndarray, np.ndarray]:
-        """f0 [C] and f1 [C, dim] of the values of forms."""
-        fluxes = self._zeros()
+    def _slopes(self, forms, inputs: dict, rates: dict) -> tuple[np.ndarray, np.ndarray]:
+        """Derivatives of f0 and f1 of forms along rates of the state."""
+        return self._fluxes(forms, lambda form: self._rates(form, inputs, rates), *rates["u"].shape[1:])
+
+    def _fluxes(self, forms, values: Callable, *directions: int) -> tuple[np.ndarray, np.ndarray]:
+        """f0 [C, …] and f1 [C, dim, …] of the values of forms, or of their derivatives in so many directions."""
+        fluxes = self._zeros(*directions)
         for form in forms:
             part = self._part(fluxes[form.term.kind == "f1"], form)
             part[:] = values(form).reshape(part.shape)
@@ -185,6 +177,15 @@ class Interpreter:
                 raise PhysicsError(f"{name} has shape {checked[name].shape}; this physics takes {shape}")
             checked[name] = checked[name].reshape(shape)
         return checked
+
+    def _directions(self, **rates) -> dict[str, np.ndarray]:
+        """Rates [*shape of the input, …], those that are None zero along the directions of the others."""
+        axes = (np.shape(rate)[len(self._shapes[name]) :] for name, rate in rates.items() if rate is not None)
+        given = next(axes, ())
+        return {
+            name: np.zeros((*self._shapes[name], *given)) if rate is None else np.asarray(rate, float)
+            for name, rate in rates.items()
+        }
 
     def _inputs(self, constants, t: float, **arrays) -> dict:
         inputs = {name: array.ravel().tolist() for name, array in self._checked(**arrays).items()}
@@ -218,17 +219,17 @@ class Interpreter:
         code(*[values[parameter.name] for parameter in main.parameters])
         return written
 
-    def _values(self, form: Form, inputs: dict, shape: tuple) -> np.ndarray:
-        return np.array([value_of(value) for value in self._run(form, inputs)], float).reshape(-1, *shape)
+    def _values(self, form: Form, inputs: dict) -> np.ndarray:
+        return np.array([value_of(value) for value in self._run(form, inputs)], float)
 
-    def _rates(self, form: Form, inputs: dict, count: int) -> np.ndarray:
-        """Derivatives [value, direction]."""
-        zero = np.zeros(count)
-        return np.array([value.rate if type(value) is Dual else zero for value in self._run(form, inputs)])
-
-
-def _duals(values: list, rates: np.ndarray) -> list:
-    return [Dual(value, rate) for value, rate in zip(values, rates, strict=False)]
+    def _rates(self, form: Form, inputs: dict, rates: dict) -> np.ndarray:
+        """Derivatives [value, direction] along rates of some inputs."""
+        dual = dict(inputs)
+        for name, rate in rates.items():
+            along = rate.reshape(len(inputs[name]), -1)
+            dual[name] = [Dual(value, each) for value, each in zip(inputs[name], along, strict=True)]
+        zero = np.zeros(along.shape[1])
+        return np.array([value.rate if type(value) is Dual else zero for value in self._run(form, dual)])
 
 
 def first_run(instance: Instance, constants: np.ndarray) -> None:
