@@ -94,8 +94,8 @@ class Collection:
         self.entries: list[Entry] = comm.bcast(found)
 
     def add(self, time: float, write) -> None:
-        """Take the state at a time in place of those from this time on; `write(path)` writes its file, and returns the
-        grid of XDMF on rank 0. Collective.
+        """Take the state at a time in place of those from this time on; `write(path, before)` writes its file, and
+        returns the grid of XDMF on rank 0. before: the element of the entry before it, or "". Collective.
 
         The collection names whole files at any moment: it loses entries before their files are written anew, and gets
         one after its file is written. Raises OptionError on all ranks.
@@ -104,7 +104,7 @@ class Collection:
         if len(kept) < len(self.entries):
             self._save(kept)
         name = f"{self.path.stem}_{self._number(kept):05d}{self.format.files}"
-        grid = self.comm.bcast(write(self.path.with_name(name)))
+        grid = self.comm.bcast(write(self.path.with_name(name), kept[-1].text if kept else ""))
         self._save([*kept, self.format.entry(time, name, grid)])
 
     def _number(self, entries) -> int:

@@ -35,9 +35,13 @@ T, SHIFT = 0.3, 1.9
 GASES = {
     "burgers",
     "compressible_navier_stokes",
+    "convection",
     "euler",
     "gas",
+    "outer_state",
+    "outflow",
     "shallow_water",
+    "slip_wall",
 }  # of tests/physics/test_law_library.py
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
+import h5py
 import meshio
 import numpy as np
 import pytest
@@ -129,6 +130,15 @@ def xdmf_states(path) -> tuple[np.ndarray, str, list[tuple[float, dict, dict]]]:
         return points, block.type, [series.read_data(step) for step in range(series.num_steps)]
 
 
+def arrays_of(path) -> list[int]:
+    """Number of arrays in each HDF5 file of a series."""
+    found = []
+    for name in sorted(path.parent.glob(f"{path.stem}_*.h5")):
+        with h5py.File(name) as file:
+            found.append(len(file))
+    return found
+
+
 def test_xdmf_on_one_and_three_ranks(mpirun, tmp_path):
     for ranks in (1, 3):
         path = tmp_path / f"of {ranks} & more.xdmf"
@@ -140,6 +150,7 @@ def test_xdmf_on_one_and_three_ranks(mpirun, tmp_path):
             assert np.abs(at_points["u"] - np.sin(t) * (1 + points[:, 0] * points[:, 1])).max() < 2e-3
             assert set(in_cells["rank"][0]) == set(range(ranks)) and len(in_cells["rank"][0]) == 9
         assert len(list(tmp_path.glob(f"of {ranks}*"))) == 5 and not list(tmp_path.glob(".*"))
+        assert arrays_of(path) == [4, 2, 2, 2], "the first file has the mesh"
 
 
 def test_xdmf_goes_on_after_a_restart(tmp_path):
@@ -149,6 +160,7 @@ def test_xdmf_goes_on_after_a_restart(tmp_path):
     problem, u = run_of(path, restart=checkpoint)
     *_, states = xdmf_states(path)
     assert len(before) == 8 and np.allclose([t for t, *_ in states], np.arange(11) * DT)
+    assert len(set(arrays_of(path)[1:])) == 1 and arrays_of(path)[0] == arrays_of(path)[1] + 2
     assert all(np.array_equal(new[1]["u"], old[1]["u"]) for new, old in zip(states, before, strict=False))
     last = problem.cell_values(u, STEPS * DT)["u"]
     assert np.isclose(states[-1][1]["u"].max(), last.max(), rtol=1e-14)

@@ -277,15 +277,17 @@ def add_to_series(problem, path, u, t: float = 0.0, time: float | None = None, f
     known = problem.collections
     if str(path) not in known:
         known[str(path)] = Collection(path, problem.comm, goes_on=problem.checkpoints.restarted)
-    write = _write_xdmf if known[str(path)].format is output.FORMATS[".xdmf"] else write_vtu
-    known[str(path)].add(time, lambda file: write(problem, file, u, t, fields))
+    has_arrays = known[str(path)].format is output.FORMATS[".xdmf"]
 
+    def write(file, before: str) -> str | None:
+        """The text of a state's arrays, which are written on rank 0, or none of a VTU file. Collective."""
+        if not has_arrays:
+            return write_vtu(problem, file, u, t, fields)
+        grid = grid_of(problem, u, t, fields, gather=True)
+        with collectively(problem.comm):
+            return None if grid is None else output.write_arrays(file, grid, before)
 
-def _write_xdmf(problem, path, u, t: float, fields) -> str | None:
-    """Write the arrays of a state on rank 0, which gets the text that describes them. Collective."""
-    grid = grid_of(problem, u, t, fields, gather=True)
-    with collectively(problem.comm):
-        return None if grid is None else output.write_arrays(path, grid)
+    known[str(path)].add(time, write)
 
 
 def write_after_step(problem, u, t: float, step: int, ends: bool, time: float | None = None) -> None:
