@@ -22,6 +22,7 @@ from petsc_hdg.device import VecAccess
 from petsc_hdg.discretizations.oracle import Oracle, State
 from petsc_hdg.discretizations.sipg.oracle import PenaltyOracle
 from petsc_hdg.discretizations.sipg.scheme import InteriorPenalty, MixedPenalty
+from petsc_hdg.discretizations.transposition import DeviceLimits
 from petsc_hdg.errors import OptionError
 from petsc_hdg.operators import JacobianContext, create_operator
 from petsc_hdg.options import Options
@@ -130,6 +131,27 @@ def test_cells_of_one_shape_give_what_their_own_kernels_give(cell):
         assert np.isclose(*operator.penalty.range(), rtol=100)
     for mine, theirs in zip(*found, strict=True):
         np.testing.assert_allclose(theirs, mine, atol=1e-12 * np.abs(mine).max())
+
+
+def test_kernels_meant_for_gpus_give_the_same():
+    problem, vectors = given("plane", degree=2, pmat="none")
+    disc, arrays = problem.discretization, problem.arrays
+    meant = MixedPenalty(problem.mesh, disc.physics, problem.options, DeviceLimits(is_gpu=True))
+    assert meant.variant == "transpose and tensor"
+    other, count, found = create_operator(meant, arrays), disc.dofmap.num_owned, []
+    for name, values in problem.operator.auxiliary_onto(meant):
+        other.set_auxiliary(name, *values)
+    u, rate, du = (arrays.to_device(vector.getArray(), "x") for vector in vectors)
+    for operator in (problem.operator, other):
+        out = [arrays.empty(count) for _ in range(4)]
+        operator.residual(u, out[0], 0.3, rate)
+        operator.linearize(u, 0.3, rate, 1.5)
+        operator.action(du, out[1])
+        operator.transposed(du, out[2])
+        operator.diagonal(out[3])
+        found.append([arrays.to_host(each, count) for each in out])
+    for mine, theirs in zip(*found, strict=True):
+        np.testing.assert_allclose(theirs, mine, atol=1e-13 * np.abs(mine).max())
 
 
 ORDERS = {
