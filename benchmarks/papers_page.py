@@ -30,7 +30,7 @@ The tables of the papers behind the schemes, ours beside them. The line under th
 figures are of; the text under a table, what is the same and what is not. This page is written by
 `python benchmarks/papers_page.py`.
 
-    make papers                                   rows on a CPU by PoCL, two minutes of processor time
+    make papers                                   rows on a CPU by PoCL, three minutes of processor time
     python benchmarks/papers/all.py -scale full   all rows that a CPU can have
     python benchmarks/papers/all.py -fe_device gpu -scale gpu -budget 180 -results benchmarks/results/papers_h100
 

@@ -16,7 +16,7 @@ KNOWN = {
     "gorlani": [f"4.{k}" for k in (1, 3, 5, *range(6, 12), *range(14, 22))],
     "king": [f"Table {k}:" for k in range(1, 8)] + ["Figures 5 to 7:", "Section 4.2:"],
     "knepley": ["Table 2:", "Figure 4:", "Figure 5:", "Equations 3 to 9:"],
-    "roca": ["Table 1:", "Table 2:", "Table 3:"],
+    "roca": ["Table 1:", "Table 2:", "Table 3:", "Figures 2 to 4:"],
 }
 
 

@@ -82,7 +82,7 @@ def line(row: dict) -> str:
 
 
 class Results:
-    """Measured rows of a paper: on a CPU by PoCL, and on an H100.
+    """Measured rows of a paper: on a CPU by PoCL, on an H100 and on an H200.
 
     paper: name of its script.   earlier: table → file of benchmarks/results with rows of an H100, which come after
     those of results/papers_h100: `pick` takes the first.
@@ -103,10 +103,14 @@ class Results:
             found += [{**row, "table": table} for row in _rows_of(self.folder / f"{name}.json")]
         return found
 
+    @cached_property
+    def h200(self) -> list[dict]:
+        return _measured(self.folder / "papers_h200" / f"{self.paper}.json")
+
     @property
     def by_device(self) -> dict[str, list[dict]]:
         """Heading of a column → rows."""
-        return {"H100": self.h100, "PoCL": self.pocl}
+        return {"H100": self.h100, "H200": self.h200, "PoCL": self.pocl}
 
 
 def _measured(path: Path) -> list[dict]:

@@ -155,7 +155,7 @@ def fault(discretization, values: np.ndarray, what: str) -> str:
     return (
         f"{what} is not a finite number at {plural(count, 'unknown')}, the first on rank "
         f"{ranks[0]}{place}{others}; look at f0, f1, the conditions and the auxiliary fields there (a division by "
-        "zero, the root of a negative number?)"
+        "zero, the root of a negative number, a gas without pressure?)"
     )
 
 

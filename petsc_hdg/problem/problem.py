@@ -73,6 +73,8 @@ class Problem(Restartable, Evaluated, Described):
     time_steps         of the last run in time
     time               at the end of its last step
     after_step         list of functions of a TS, called after each step
+    explicit           None, or another problem of the same mesh, scheme and fields, whose rates u_t are added to those
+                       of this one, and which `-ts_type arkimex` evaluates without a solve
     tried              list of what the last nonlinear solve tried, in words
     discretization     numbering and elements of the scheme
     operator           residual and Jacobian on the device; `operator.restart()` updates state-dependent penalties
@@ -82,7 +84,7 @@ class Problem(Restartable, Evaluated, Described):
 
     PUBLIC = tuple(
         "after_step at attach cell_costs cell_values checkpoint comm create_snes create_ts create_vec discretization "
-        "dm errors field flux index_sets integral interpolate linear_iterations load_steps matrix mesh "
+        "dm errors explicit field flux index_sets integral interpolate linear_iterations load_steps matrix mesh "
         "newton_iterations num_unknowns operator options outputs physics plot report restart set_auxiliary "
         "set_constants snes solve solve_in_time summary time time_steps to_meshio to_numpy to_pyvista tried view "
         "with_options write write_trace".split()
@@ -115,6 +117,7 @@ class Problem(Restartable, Evaluated, Described):
         self.after_step: list[
             Callable[[PETSc.TS], None]
         ] = []  # functions of a TS, called after each step of those that the problem is attached to
+        self.explicit: Problem | None = None
         self.traffic = None  # of the last solve, see traffic.Traffic
         self.solved_constants = None  # of the last solution
         self.extensions: dict = {}  # of essential data, see first_guess

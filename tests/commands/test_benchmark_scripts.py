@@ -8,6 +8,8 @@ import pytest
 import roca
 from paper_tables import pick
 
+from petsc_hdg.device import Device
+
 pytestmark = pytest.mark.full
 
 
@@ -56,10 +58,24 @@ def test_roca_rows(rows_of):
     assert small["dbf_bytes"] / 2**20 < 33.29
 
 
-def test_roca_takes_a_large_mesh():
-    from petsc_hdg.device import Device
+def test_roca_steps_and_peers():
+    """The paper's two steps and scipy's matrix give the product of the flow's; all are timed."""
+    row = roca.measure(Device.select("any"), 1, 1e9, 2, faces=(6, 5))
+    assert row["unknowns"] == 12 * (6 * 5 * 3 + 6 + 5) and row["difference"] < 1e-13
+    assert min(row[name] for name in ("seconds", "spread_seconds", "contract_seconds")) > 0
+    assert {name.split()[1] for name in row["peer"]} <= {"csr", "bsr"}
 
-    row = roca.measure(Device.select("any"), 1, 1e9, 1, True, cells=2000)
+
+@pytest.mark.parametrize("dim, degree, precision", [(2, 3, "single"), (3, 1, "double")])
+def test_roca_figures(dim, degree, precision):
+    """A matrix of the size that is asked for, of one real and half of it in single precision."""
+    row = roca.figure(Device.select("any"), 1, 1e9, dim, degree, precision, 2.0)
+    assert row["components"] == dim + 2 and row["seconds"] > 0
+    assert 0.5 < row["dbf_bytes"] / (2.0 * 2**20 * roca.REALS[precision] / 8) < 2
+
+
+def test_roca_takes_a_large_mesh():
+    row = roca.measure_large(Device.select("any"), 1, 1e9, 1, cells=2000)
     assert row["large"] and 0 < row["dbf_nnz"] < 5e6 and row["seconds"] > 0
 
 

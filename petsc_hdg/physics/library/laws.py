@@ -60,9 +60,12 @@ for (PetscInt d = 0; d < dim; ++d) {
     f1[(dim + 1) * dim + d] += sigma * u[1 + c] / rho;
   }
 }"""
+_NO_CONVECTION = """\
+const PetscReal p = gas_pressure(dim, gamma, u);
+for (PetscInt k = 0; k < (dim + 2) * dim; ++k) f1[k] = 0.0;"""
 # S gains what ties the diffused components to their trace: the largest normal diffusivity, over a length of 1.
 _DIFFUSION = """
-for (PetscInt c = 1; c < dim + 2; ++c) {place} += gamma / (fmin(prandtl, 0.75) * reynolds * u[0]);"""
+for (PetscInt c = {first}; c < dim + 2; ++c) {place} += gamma / (fmin(prandtl, 0.75) * reynolds * u[0]);"""
 _HELPERS = """\
 static inline PetscReal water_depth(PetscReal depth) { return depth > 0.0 ? depth : PetscSqrtReal(-1.0); }"""
 _WATER_FLUX = """\
@@ -165,6 +168,7 @@ def compressible_navier_stokes(
     prandtl: float = 0.72,
     viscosity: str = "constant",
     flux: str = "lax_friedrichs",
+    convection: bool = True,
     **others,
 ) -> Physics:
     """The Navier-Stokes equations of a perfect gas without dimensions: Euler's with viscous stress and heat flux.
@@ -178,6 +182,7 @@ def compressible_navier_stokes(
     gamma, mach, reynolds, prandtl  constants of the physics, above 0, γ above 1
     viscosity                       constant, sutherland (its constant is `sutherland`)
     flux                            as in `euler`
+    convection                      False: viscous stress and heat flux alone, beside which `euler` is an explicit part
     """
     numbers = {"gamma": gamma, "mach": mach, "reynolds": reynolds, "prandtl": prandtl}
     gas.require_dimension("compressible_navier_stokes", dim)
@@ -186,14 +191,16 @@ def compressible_navier_stokes(
             f"physics 'compressible_navier_stokes': viscosity is {viscosity!r}; give {', '.join(_VISCOSITIES)}"
         )
     others.setdefault("name", "compressible_navier_stokes")
-    place = "S[c * (dim + 3)]" if flux == "roe" else "tau[c]"
-    extra = _DIFFUSION.replace("{place}", place)
-    others.setdefault("stabilization", gas.stabilization(others["name"], flux, extra))
+    place = "S[c * (dim + 3)]" if flux == "roe" and convection else "tau[c]"
+    extra = _DIFFUSION.replace("{place}", place).replace("{first}", "1" if convection else "0")
+    stabilization = gas.stabilization(others["name"], flux, extra)
+    others.setdefault("stabilization", stabilization if convection else extra.replace("+=", "="))
     others["constants"] = {**numbers, "sutherland": SUTHERLAND, **dict(others.get("constants") or {})}
     head = "static inline PetscReal gas_viscosity(PetscReal temperature, PetscReal sutherland)"
     law = f"{head} {{ {_VISCOSITIES[viscosity]} }}"
     helpers = "\n".join(filter(None, (gas.STATES, law, others.pop("helpers", ""))))
-    return Physics({"u": dim + 2}, f0, _GAS_FLUX + _VISCOUS, helpers=helpers, above=gas.ABOVE, **others)
+    f1 = (_GAS_FLUX if convection else _NO_CONVECTION) + _VISCOUS
+    return Physics({"u": dim + 2}, f0, f1, helpers=helpers, above=gas.ABOVE, **others)
 
 
 def shallow_water(dim: int = 2, f0: object = None, *, gravity: float = 9.81, **others) -> Physics:

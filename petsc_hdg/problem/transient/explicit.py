@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from mpi4py import MPI
 from petsc4py import PETSc
 
 from ...discretizations.symmetry import SAMPLES, random_inputs
 from ...errors import OptionError, PhysicsError, SolveError
 from ...options import database, given_text
-from ...value_checks import plural
+from ...value_checks import plural, shown
 from ..linear import agglomerate_levels, methods
 
 KINDS = ("euler", "rk", "ssp")
@@ -25,6 +26,11 @@ MASS = "mass_"  # prefix of the solver of the mass matrix, behind the problem's 
 TOLERANCE = {"double": 1e-13, "single": 1e-6}
 # The mass matrix is the Jacobian at a shift next to which the rest is below the rounding error of any precision.
 SHIFT = {"double": 2.0**100, "single": 2.0**60}
+# Types of ARKIMEX whose implicit stages do not read the slope of an explicit one, which PETSc finds as if M were 1; the
+# default comes first.
+SPLIT = ("ars443", "ars122", "prssp2")
+TRACE = {"double": 1e-8, "single": 1e-4}  # last change of the trace of an explicit part, whose rates are better
+MOST_STEPS = 25  # of Newton's method for the trace of an explicit part
 
 
 def kind(ts: PETSc.TS) -> str:
@@ -103,6 +109,91 @@ def check(problem, ts: PETSc.TS) -> None:
         raise PhysicsError(f"{option} takes M u_t + R(t, u), and f0 of {name} is not affine in u_t: {implicit}")
     if not mass.is_regular:
         raise PhysicsError(f"{option} needs the u_t of each component, which f0 of {name} does not give: {implicit}")
+
+
+def check_split(problem, ts: PETSc.TS) -> None:
+    """Raise OptionError or PhysicsError unless a TS can take the problem's explicit part. Collective."""
+    other, prefix = problem.explicit, ts.getOptionsPrefix() or ""
+    if not isinstance(other, type(problem)):
+        raise OptionError(f"problem.explicit is {shown(other)}; give another Problem on the same mesh, or None")
+    mine, others = (
+        (p.mesh, p.discretization.name, p.options.degree, p.options.precision, p.physics.fields)
+        for p in (problem, other)
+    )
+    if mine != others or (not problem.is_condensed and problem.num_unknowns != other.num_unknowns):
+        raise OptionError(
+            f"{problem!r} has {other!r} as its explicit part; give one of the same mesh, scheme, degree, precision, "
+            "fields and Dirichlet conditions"
+        )
+    if not other.physics.uses_time_derivative:
+        raise PhysicsError(f"physics '{other.physics.name}' of problem.explicit has no u_t; write it into f0")
+    taken = kind(ts), given_text(prefix, "ts_arkimex_type", SPLIT[0])
+    if taken[0] != "arkimex" or taken[1] not in SPLIT:
+        raise OptionError(
+            f"-{prefix}ts_type {taken[0]}{f' of type {taken[1]}' * (taken[0] == 'arkimex')} has no place for "
+            f"problem.explicit; give arkimex with -{prefix}ts_arkimex_type {', '.join(SPLIT)}"
+        )
+
+
+class CellRates:
+    """Right-hand side of the explicit part of a problem with a trace: G(t, u) = -M⁻¹ F(t, u, 0) of its cells, 0 of the
+    trace.
+
+    F is at the trace that satisfies the trace equation with the cells, found by Newton's method. Its matrix is that of
+    trace and cells at a shift of u_t next to which the cells are the mass matrix: a step gives the trace, whose matrix
+    has blocks of facets only, and the cells' rates. The first guess is the trace of u, and on facets that have none
+    its mean.
+
+    problem: that of the whole run.   ts: of the explicit part, with its solvers. Making one is collective.
+    """
+
+    def __init__(self, problem, ts: PETSc.TS):
+        self._other, self._ts, self._ksp = problem.explicit, ts, ts.getSNES().getKSP()
+        self._calls, self._shift = self._other.callbacks, SHIFT[problem.options.precision]
+        self._state, self._rest, self._residual, self._step = (self._other.create_vec() for _ in range(4))
+        maps = [p.discretization.dofmap for p in (problem, self._other)]
+        self._counts = [dofmap.num_owned for dofmap in maps]
+        # Whether each unknown of the trace is one of this rank in both problems, its numbers there, its component.
+        self._owned = [(0 <= dofmap.compact) & (dofmap.compact < dofmap.num_owned) for dofmap in maps]
+        self._numbers = [dofmap.compact for dofmap in maps]
+        self._component = np.arange(len(maps[0].compact)) % problem.physics.num_components
+        self.iterations = 0  # of Newton's method
+
+    def _begin(self, u: np.ndarray) -> np.ndarray:
+        """The first state, from that of the run. Collective."""
+        (here, there), (given, taken), component = self._owned, self._numbers, self._component
+        count = component.max(initial=0) + 1
+        sums = [np.bincount(component[here], weights, count) for weights in (u[given[here]], None)]
+        total, number = self._other.comm.allreduce(np.array(sums))
+        trace, both = np.empty(self._counts[1]), here & there
+        trace[taken[there]] = (total / np.maximum(1, number))[component[there]]
+        trace[taken[both]] = u[given[both]]
+        return np.concatenate([trace, u[self._counts[0] :]])
+
+    def __call__(self, ts, t: float, u: PETSc.Vec, g: PETSc.Vec) -> None:
+        """g = G(t, u). Collective. Raises SolveError, on all ranks, where there is no trace."""
+        given, taken = self._counts
+        calls, comm = self._calls, self._other.comm
+        state = self._begin(u.getArray(readonly=True))
+        for _ in range(MOST_STEPS):
+            self._state.setArray(state)
+            calls.ifunction(None, t, self._state, self._rest, self._residual)
+            if self._other.operator.failure or not np.isfinite(self._residual.norm()):
+                break
+            calls.ijacobian(None, t, self._state, self._rest, self._shift, calls.jacobian, calls.preconditioning)
+            self._ksp.setOperators(calls.jacobian, calls.preconditioning)
+            self._ksp.solve(self._residual, self._step)
+            self.iterations += 1
+            step = self._step.getArray(readonly=True)
+            state[:taken] -= step[:taken]
+            change, size = (comm.allreduce(np.abs(a[:taken]).max(initial=0.0), MPI.MAX) for a in (step, state))
+            if self._other.physics.is_linear or change <= TRACE[self._other.options.precision] * size:
+                g.setArray(np.concatenate([np.zeros(given), -self._shift * step[taken:]]))
+                return
+        raise SolveError(
+            f"the explicit part, physics '{self._other.physics.name}', has no trace at t = {t:g}: its residual is not "
+            "finite, or Newton's method does not converge; take a smaller dt, which explicit terms need"
+        )
 
 
 class RightHandSide:

@@ -34,10 +34,14 @@ def prepare(problem, ts: PETSc.TS) -> None:
     """Give a TS the problem's system in the form that its method takes, and make it call `after_step` and write what
     options ask for. Collective. Raises PhysicsError or OptionError for what the method does not take."""
     explicit.check(problem, ts)
+    if problem.explicit is not None:
+        explicit.check_split(problem, ts)
     if explicit.is_explicit(ts):
         ts.setRHSFunction(explicit.RightHandSide(problem), problem.create_vec())
     else:
         _give_system(problem, ts)
+        if problem.explicit is not None:
+            _give_explicit_part(problem, ts)
     if ts.getPostStep() is None:
         start = Start(problem, _euler)
         ts.setPostStep(_caller(problem, start))
@@ -53,6 +57,14 @@ def _give_system(problem, ts: PETSc.TS) -> None:
     ts.setEquationType(PETSc.TS.EquationType.IMPLICIT)  # else ARKIMEX takes the identity for the mass matrix
     ts.setIFunction(calls.ifunction, problem.create_vec())
     ts.setIJacobian(calls.ijacobian, *problem.solver_matrices)
+
+
+def _give_explicit_part(problem, ts: PETSc.TS) -> None:
+    """Give ARKIMEX the rates of `problem.explicit`. Collective."""
+    ts.setEquationType(PETSc.TS.EquationType.UNSPECIFIED)  # ARKIMEX leaves out the explicit part of an implicit system
+    other = problem.explicit
+    rates = explicit.CellRates(problem, _euler(other)) if problem.is_condensed else explicit.RightHandSide(other)
+    ts.setRHSFunction(rates, problem.create_vec())
 
 
 def _euler(problem) -> PETSc.TS:
@@ -94,6 +106,9 @@ def create_ts(problem) -> PETSc.TS:
     if problem.prefix:
         ts.setOptionsPrefix(problem.prefix)
     ts.setType("bdf")
+    if problem.explicit is not None:
+        ts.setType("arkimex")
+        ts.setARKIMEXType(explicit.SPLIT[0])
     ts.setMaxSteps(MOST_STEPS)
     ts.setExactFinalTime(PETSc.TS.ExactFinalTime.MATCHSTEP)
     ts.setErrorIfStepFails(False)  # the reason is told by a SolveError instead
