@@ -133,11 +133,12 @@ def test_cells_of_one_shape_give_what_their_own_kernels_give(cell):
         np.testing.assert_allclose(theirs, mine, atol=1e-12 * np.abs(mine).max())
 
 
-def test_kernels_meant_for_gpus_give_the_same():
-    problem, vectors = given("plane", degree=2, pmat="none")
+@pytest.mark.parametrize(("degree", "variant"), [(2, "cell and tensor"), (5, "transpose and tensor")])
+def test_kernels_meant_for_gpus_give_the_same(degree, variant):
+    problem, vectors = given("plane", degree=degree, pmat="none")
     disc, arrays = problem.discretization, problem.arrays
     meant = MixedPenalty(problem.mesh, disc.physics, problem.options, DeviceLimits(is_gpu=True))
-    assert meant.variant == "transpose and tensor"
+    assert meant.variant == variant
     other, count, found = create_operator(meant, arrays), disc.dofmap.num_owned, []
     for name, values in problem.operator.auxiliary_onto(meant):
         other.set_auxiliary(name, *values)
