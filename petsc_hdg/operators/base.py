@@ -34,6 +34,7 @@ class DeviceOperator:
     repeats = True  # whether products are launches and exchanges alone, see JacobianContext
     fuses = False  # whether a product and the vector update that follows it can be one launch
     epilogue: tuple | None = None  # that update: (x, b, d, keep, mix, scale), see `assemble`
+    flux_takes_rate = False  # whether `flux` needs u_t too
     has_data = True  # whether essential conditions say what they say, not zero
     storage = ""  # how the operator's matrix is stored, in a few words, where it has one of its own
 

@@ -57,12 +57,29 @@ def balance(found) -> tuple[float, float]:
     return float(np.abs(total - source).max()), float(np.abs(problem.flux("boundary", u) - total).max())
 
 
+UNSTEADY = fe.Physics(
+    {"u": 1},
+    "(1 + x[0])*u_t[0] - 1",
+    "(1 + u[0]*u[0])*u_x[d]",
+    boundary=[fe.Dirichlet("left", "x[1]*(1 + t)"), fe.Robin("right", "u[0] - 1")],
+)
+
+
+def unsteady(cell: str, backend: str = "cg_gpu", comm=PETSc.COMM_SELF) -> tuple[fe.Problem, PETSc.Vec]:
+    """A problem in time, and its last state."""
+    mesh = box_mesh(cell, (4, 4), amplitude=0.1, comm=comm)
+    problem = fe.Problem(mesh, UNSTEADY, degree=2, backend=backend)
+    return problem, problem.solve_in_time(problem.interpolate("x[1]"), 0.2, dt=0.1)
+
+
 def run() -> None:
     found = {}
     for name in CASES:
         problem, u = solved(name, "triangle", "cg_gpu", PETSc.COMM_WORLD)
         fluxes = {side: problem.flux(side, u).tolist() for side in SIDES[:4]}
         found[name] = {"gap": max(balance((problem, u))), "fluxes": fluxes}
+    problem, u = unsteady("triangle", comm=PETSc.COMM_WORLD)
+    found["unsteady"] = [problem.flux(side, u, problem.time)[0] for side in SIDES[:4]]
     PETSc.Sys.Print(json.dumps(found))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import skfem
 from petsc4py import PETSc
-from run_consistent_flux import CASES, SIDES, balance, elastic, solved
+from run_consistent_flux import CASES, SIDES, balance, elastic, solved, unsteady
 from sample_meshes import box_mesh
 from skfem.helpers import dot, grad
 
@@ -42,6 +42,9 @@ def test_ranks_agree(mpirun):
         assert found[name]["gap"] < 1e-10
         for side in SIDES[:4]:
             np.testing.assert_allclose(found[name]["fluxes"][side], problem.flux(side, u), atol=1e-9)
+    problem, u = unsteady("triangle")
+    alone = [problem.flux(side, u, problem.time)[0] for side in SIDES[:4]]
+    np.testing.assert_allclose(found["unsteady"], alone, atol=1e-8)
 
 
 def test_sides_share_corners_as_their_gradients_do():
@@ -118,3 +121,36 @@ def test_a_roller_has_the_reaction_of_its_components():
     bottom, left, top = (problem.flux(side, u) for side in ("bottom", "left", "top"))
     assert abs(left[1]) < 1e-12 and abs(bottom[0]) < 1e-12
     assert abs(top[1] + 0.2) < 1e-12 and abs(bottom[1] + top[1] - 1.0) < 1e-10
+
+
+@pytest.mark.parametrize("cell", ["triangle", "quadrilateral"])
+def test_fluxes_in_time_are_those_of_other_schemes(cell):
+    """Matrices and solvers of the run stay."""
+    problem, u = unsteady(cell)
+    other, v = unsteady(cell, "hdg_gpu")
+    before = problem.operator.linearizations
+    found = [problem.flux(side, u, problem.time)[0] for side in ("left", "right", "top")]
+    assert problem.operator.linearizations == before
+    assert found == pytest.approx([other.flux(side, v, other.time)[0] for side in ("left", "right", "top")], abs=2e-3)
+    assert abs(found[0] - problem.integral("(1 + u[0]*u[0])*u_x[0]*n[0]", u, over="left")) > 0.02
+
+
+def test_fluxes_in_time_balance_sources_and_rates():
+    """∫ f0 with the rate that makes the residual vanish: that of the state is u_t = sin(t) of a function of x."""
+    rate = "(1 + 0.5*x[0]*x[1])*cos(t)"
+    sides = fe.Dirichlet("boundary", "(1 + 0.5*x[0]*x[1])*(2 + sin(t))")
+    physics = fe.Physics({"u": 1}, f"u_t[0] - {rate}", "u_x[d]", boundary=sides)
+    problem = fe.Problem(box_mesh("triangle", (4, 4), amplitude=0.1), physics, degree=2)
+    u, t = problem.interpolate("(1 + 0.5*x[0]*x[1])*(2 + sin(0.3))"), 0.3
+    slope = 0.25 * (2 + np.sin(t))  # ∫ ∂u/∂x over a side
+    assert problem.flux("right", u, t)[0] == pytest.approx(slope, rel=1e-9)
+    assert problem.flux("left", u, t)[0] == pytest.approx(-slope, rel=1e-9)
+    assert problem.flux("boundary", u, t)[0] == pytest.approx(0.0, abs=1e-9)
+
+
+def test_a_rate_that_is_not_found():
+    physics = fe.Physics({"u": 1}, "u_t[0]*u_t[0] - 1", "u_x[d]", boundary=fe.Dirichlet("left", "x[1]"))
+    problem = fe.Problem(fe.Mesh.box((2, 2), comm=PETSc.COMM_SELF), physics, degree=1)
+    u = problem.interpolate("x[1] + x[0]")
+    with pytest.warns(UserWarning, match="the flux is ∫ f1·n alone, since u_t at t = 0 is not found"):
+        assert problem.flux("left", u)[0] == pytest.approx(-1.0)

@@ -128,12 +128,17 @@ class CGOperator(PrimalOperator):
             self.run_facets("cg_facet_matrix", facets, first=0)
         return cells, facets
 
-    def flux(self, label: str, u, t: float, side: str | None = None) -> np.ndarray:
+    @property
+    def flux_takes_rate(self) -> bool:
+        """True if `flux` needs u_t."""
+        return self.discretization.physics.uses_time_derivative
+
+    def flux(self, label: str, u, t: float, side: str | None = None, u_t=None) -> np.ndarray:
         """The flux of the scheme through the facets of a named boundary [component], as the cells of a region see it.
-        It balances the sources at a steady solution, those of the region on all of its facets. Collective."""
+        It balances sources and rates at a solution, those of the region on all of its facets. Collective."""
         if side not in self._fluxes:
             self._fluxes[side] = ConsistentFlux(self, side)
-        return self._fluxes[side](label, u, t)
+        return self._fluxes[side](label, u, t, u_t)
 
     def load_auxiliary(self, name: str, values: np.ndarray) -> bool:
         changes = super().load_auxiliary(name, values)
@@ -215,18 +220,21 @@ class ConsistentFlux:
         self._cells, self._local, self._condition = np.concatenate([found, natural], axis=1)
         self._around = [mesh.facets_around(self._open[..., c]) for c in range(disc.physics.num_components)]
 
-    def __call__(self, label: str, u, t: float) -> np.ndarray:
-        """The flux through the facets of a named boundary [component]. Collective. Raises MeshError."""
+    def __call__(self, label: str, u, t: float, u_t=None) -> np.ndarray:
+        """The flux through the facets of a named boundary [component]; ∫ f1·n alone of unsteady physics without u_t.
+        Collective. Raises MeshError."""
         disc, mesh = self.disc, self.disc.mesh
         there = np.zeros(self._open.shape[:2], bool)
         there[mesh.boundary_facets(label, self._side is not None, self._side)] = True
-        state, rest = self.operator.current.use(u), self.operator.rest
-        self.operator.update_essential(state, t), self.operator.update_essential(rest, t)
-        shares = None if disc.physics.uses_time_derivative else self._shares(there)
-        total = sum(self._of_part(part, there, shares, state, rest, t) for part in self.operator.parts)
+        state, rate = self.operator.current.use(u), self.operator.rest
+        if u_t is not None:
+            rate = self.operator.current_rate.use(u_t)
+        self.operator.update_essential(state, t), self.operator.update_essential(rate, t)
+        shares = None if disc.physics.uses_time_derivative and u_t is None else self._shares(there)
+        total = sum(self._of_part(part, there, shares, state, rate, t) for part in self.operator.parts)
         return mesh.comm.allreduce(total)
 
-    def _of_part(self, operator, there: np.ndarray, shares, state, rest, t: float) -> np.ndarray:
+    def _of_part(self, operator, there: np.ndarray, shares, state, rate, t: float) -> np.ndarray:
         """The flux [component] that the cells of a part of the mesh contribute.
 
         there: chosen sides [cell, facet of the cell] of all cells.   shares [component, point]: the part of each node's
@@ -236,10 +244,10 @@ class ConsistentFlux:
         here = (self._cells >= own.start) & (self._cells < own.stop)
         cells, local, condition = self._cells[here] - own.start, self._local[here], self._condition[here]
         facets = np.column_stack([cells, local, condition, self._open[own][cells, local]])
-        rows = operator.over_facets(operator._flux_kernel, facets, disc.num_dofs, state, rest, t=t).T
+        rows = operator.over_facets(operator._flux_kernel, facets, disc.num_dofs, state, rate, t=t).T
         through = rows[there[own][cells, local]].sum(axis=0)  # rows [facet, dof]: ∫ φ j, j is f1·n, or what is given
         if shares is not None:
-            operator.run_cells("cg_residual", operator._element, state=state, rate=rest, t=t)
+            operator.run_cells("cg_residual", operator._element, state=state, rate=rate, t=t)
             size = disc.num_dofs * disc.stride
             volumes = disc.of_cells(operator.arrays.to_host(operator._element, size, name="fluxes").astype(float))
             volumes[~self._inside[own]] = 0.0

@@ -107,7 +107,7 @@ class PolytopicOperator:
     failure, follows_solution, constants, aux_rows = forwarded("fine", 4)
     version, auxiliary_version, coefficients, linearizations, main_kernel, flops = forwarded("fine", 6)
     set_constants, set_auxiliary, restart, strengthen, compile_variants = forwarded("fine", 5)
-    integral_kernel, trace_fields, auxiliary_onto = forwarded("fine", 3)
+    integral_kernel, trace_fields, auxiliary_onto, flux_takes_rate = forwarded("fine", 4)
 
     @property
     def parts(self) -> tuple:

@@ -294,9 +294,10 @@ class State:
         if not isinstance(entry, Derived):
             return self.field(entry, name)
         require_cells(entry)
-        if entry._state.problem.mesh is not self.problem.mesh:
-            raise OptionError(f"The field '{entry.name}' is of another mesh; give one of this problem's.")
-        return entry.parts[self.part].named(name or entry.name)
+        mine = entry.parts[self.part] if len(entry.parts) > 1 else entry
+        if entry._state.problem.mesh is not self.problem.mesh or mine._state.part != self.part:
+            raise OptionError(f"The field '{entry.name}' is of other cells; give one of this problem's, of all cells.")
+        return mine.named(name or entry.name)
 
     # Values at points ----------------------------------------------------------------------------------------------
 

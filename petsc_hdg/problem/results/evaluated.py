@@ -19,6 +19,7 @@ from .. import input_data
 from . import derived_fields, results, solution_values
 from .derived_fields import Derived, cell_fields
 from .point_functions import Exact, Integrals
+from .rate import rate_of
 from .solution_values import Points
 
 Fields = Mapping[str, object] | Sequence[object] | None  # derived fields, as `field` makes and takes them
@@ -172,15 +173,18 @@ class Evaluated:
               end; sources of the region are balanced by all of its boundary. None: facets are exterior
 
         It is the scheme's own, which balances the sources of a steady solution over the mesh to rounding, with hdg_gpu
-        in each cell: the numerical flux, with cg_gpu the consistent one, such as reactions of supports. Natural
-        boundaries have what their conditions give.
+        in each cell: the numerical flux, with cg_gpu the consistent one, such as reactions of supports. Of unsteady
+        physics it has the rates of change at u too, for which cg_gpu solves with the mass matrix. Natural boundaries
+        have what their conditions give.
         Raises MeshError for an unknown boundary or region, facets inside the mesh without a side, and a region that has
         none or both of their cells.
         """
         with collectively(self.comm):
             text("The side of a flux", side)
-        with stages.stage("output"), self.reading(u, t) as buffer:
-            return self.operator.flux(label, buffer, t, side)
+        with stages.stage("output"), self.reading(u, t):
+            rate = rate_of(self, u, t) if self.operator.flux_takes_rate else None
+            with self.access.read_state(u, rate) as (state, u_t):
+                return self.operator.flux(label, state, t, side, **({} if rate is None else {"u_t": u_t}))
 
     def integral(
         self,
