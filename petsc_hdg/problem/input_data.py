@@ -15,6 +15,8 @@ from ..reference import ReferenceElement
 from ..value_checks import plural, reals, shown
 from . import cells_in_time
 
+_TIME = "time"  # attribute of states
+
 
 def chosen_options(physics, options, prefix: str, defaults: dict) -> Options:
     """The options that a problem is given, or those of the database. Raises OptionError, PhysicsError."""
@@ -213,3 +215,15 @@ def require_exact(physics) -> None:
             f"physics '{physics.name}' has no exact solution to compare with: "
             f"give exact={{'{physics.fields[0].name}': 'u[0] = ...;'}}"
         )
+
+
+def made_at(u: PETSc.Vec, t: float) -> PETSc.Vec:
+    """The state u, which knows from now on that it is that of time t."""
+    u.setAttr(_TIME, t)
+    return u
+
+
+def time_of(u: object, t: float | None) -> float:
+    """The time t, or of None that which the state u knows, else 0."""
+    known = u.getAttr(_TIME) if t is None and isinstance(u, PETSc.Vec) and u.handle else None
+    return (known or 0.0) if t is None else t

@@ -327,7 +327,7 @@ class Problem(Restartable, Evaluated, Described):
             values = input_data.nodal_values(self.discretization, self.exact.instead(value, number("The time t", t)))
         vector = self.create_vec()
         vector.setArray(values)
-        return vector
+        return input_data.made_at(vector, t)
 
     @cached_property
     def callbacks(self) -> Callbacks:

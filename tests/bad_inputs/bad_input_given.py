@@ -102,7 +102,7 @@ def seen(name: str, of: str = "plain", **more):
     return attempt
 
 
-AT = {"t": (NO_NUMBER, "The time t is given as .*; give a finite number")}
+AT = {"t": (NO_NUMBER[1:], "The time t is given as .*; give a finite number")}
 FILE = {"path": (NO_PATH, "is given as .*; give the path of a file")}
 NO_MESH = (NOTHING, WORD, 3, EMPTY, np.zeros(3))
 LABEL = {"label": ((NOTHING, 3, EMPTY, DEEP, ["left"]), "is given by its name, not by .*: take them one by one")}

@@ -52,6 +52,20 @@ def test_orders_in_time(method, record_property):
     assert found > order - 0.3 and 1e-9 < error < most, (found, error)
 
 
+def test_states_know_their_time():
+    """Where t is left out: of a run's end, of its monitor, of `interpolate`; others are of time 0."""
+    problem, seen = problem_in_time(VARYING), []
+    u = problem.solve_in_time(
+        start(problem, 0.2), 0.6, 0.1, 0.2, lambda t, u: seen.append((t, problem.errors(u)["L2"]))
+    )
+    assert problem.errors(u) == problem.errors(u, problem.time) and problem.errors(u)["L2"] < 1e-3
+    assert max(error for _, error in seen) < 1e-3 and len(seen) == 4
+    assert problem.flux("left", u)[0] == problem.flux("left", u, 0.6)[0] != problem.flux("left", u, 0.0)[0]
+    assert problem.at(u, [[0.0, 0.5]])["u"].item() == pytest.approx(np.sin(0.6), rel=1e-12), "on an essential side"
+    assert problem.errors(problem.interpolate("exact", 0.7))["L2"] < 1e-3
+    assert problem.errors(u.copy()) == problem.errors(u, 0.0)
+
+
 DECAYING = Physics(  # u_tt is largest at the start, and nothing smooths the error of the first steps
     {"u": 1},
     "f0[0] = u_t[0] + u[0]*u[0];",

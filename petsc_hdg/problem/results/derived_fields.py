@@ -295,8 +295,8 @@ class State:
             return self.field(entry, name)
         require_cells(entry)
         mine = entry.parts[self.part] if len(entry.parts) > 1 else entry
-        if entry._state.problem.mesh is not self.problem.mesh or mine._state.part != self.part:
-            raise OptionError(f"The field '{entry.name}' is of other cells; give one of this problem's, of all cells.")
+        if mine._state.mesh is not self.mesh:
+            raise OptionError(f"The field '{entry.name}' is of another mesh or a part; give one of this problem's.")
         return mine.named(name or entry.name)
 
     # Values at points ----------------------------------------------------------------------------------------------

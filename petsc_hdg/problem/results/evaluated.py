@@ -16,6 +16,7 @@ from ...errors import collectively
 from ...output import Grid, Picture
 from ...value_checks import FilePath, number, text
 from .. import input_data
+from ..input_data import time_of
 from . import derived_fields, results, solution_values
 from .derived_fields import Derived, cell_fields
 from .point_functions import Exact, Integrals
@@ -26,7 +27,10 @@ Fields = Mapping[str, object] | Sequence[object] | None  # derived fields, as `f
 
 
 class Evaluated:
-    """A problem whose solutions are looked at."""
+    """A problem whose solutions are looked at.
+
+    The time t of a state is that at which a run or `interpolate` made it, and 0 of others, unless it is given.
+    """
 
     comm: Any
     access: Any
@@ -51,23 +55,25 @@ class Evaluated:
         """The exact solution of the physics, where there is one."""
         return Exact(self)
 
-    def errors(self, u: PETSc.Vec, t: float = 0.0, field: str | None = None) -> dict[str, float]:
+    def errors(self, u: PETSc.Vec, t: float | None = None, field: str | None = None) -> dict[str, float]:
         """Norms of the error over components of a field (None: of all fields) and ranks. Collective.
 
         L2 of u, H1 (the seminorm: L2 of the gradient) and, with hdg_gpu, star: L2 of the superconvergent u*.
         Raises PhysicsError without an exact solution of the field, or of any.
         """
+        t = time_of(u, t)
         components = self.exact.components(field)
         with stages.stage("output"), self.reading(u, t) as buffer:
             squares = self.comm.allreduce(self.operator.errors(buffer, t))[:, components]
         return {name: float(np.sqrt(row.sum())) for name, row in zip(self.operator.norms, squares, strict=True)}
 
-    def cell_values(self, u: PETSc.Vec, t: float = 0.0) -> dict[str, Any]:
+    def cell_values(self, u: PETSc.Vec, t: float | None = None) -> dict[str, Any]:
         """Values [cell, node, component] of each field at its nodes, essential values included (collective). On a mesh
         of several shapes they are lists of such arrays, one for each of `mesh.parts`.
 
         With hdg_gpu also `grad_u` (component, then direction) and `u_star` of each field u.
         """
+        t = time_of(u, t)
         of_parts = [cell_fields(self, u, t, part=part) for part in range(len(self.mesh.parts))]
         if len(of_parts) == 1:
             return {field.name: field.values for field in of_parts[0]}
@@ -77,7 +83,7 @@ class Evaluated:
         self,
         given: object,
         u: PETSc.Vec,
-        t: float = 0.0,
+        t: float | None = None,
         *,
         name: str | None = None,
         over: str | None = None,
@@ -102,6 +108,7 @@ class Evaluated:
         Raises PhysicsError for what the text cannot be, MeshError for an unknown region or boundary, OptionError for a
         side without a boundary and for unknown components.
         """
+        t = time_of(u, t)
         return derived_fields.field(self, given, u, t, name, over, side, components)
 
     @property
@@ -116,7 +123,7 @@ class Evaluated:
     def outputs(self, given: Mapping[str, object]) -> None:
         self._outputs = derived_fields.checked_outputs(self, given)
 
-    def write(self, path: FilePath, u: PETSc.Vec, t: float = 0.0, fields: Fields = None) -> None:
+    def write(self, path: FilePath, u: PETSc.Vec, t: float | None = None, fields: Fields = None) -> None:
         """Write a VTU file with all fields of u, high order where the fields are. Collective.
 
         fields: more of them, a dict of names to texts or fields, or a list of fields, as `field` takes and makes them
@@ -126,13 +133,16 @@ class Evaluated:
         in place of what it has from time t on. The first call begins it anew, but after a restart from a checkpoint.
         A path NAME.xdmf does so with NAME_00000.h5, … in HDF5, of degree 2 at most, from arrays gathered on rank 0.
         """
+        t = time_of(u, t)
         with stages.stage("output"):
             if results.is_series(path):
                 results.add_to_series(self, path, u, t, fields=fields)
             else:
                 results.write_vtu(self, path, u, t, fields)
 
-    def to_numpy(self, u: PETSc.Vec, t: float = 0.0, fields: Fields = None, *, gather: bool = False) -> Grid | None:
+    def to_numpy(
+        self, u: PETSc.Vec, t: float | None = None, fields: Fields = None, *, gather: bool = False
+    ) -> Grid | None:
         """Nodes, cells and values as numpy arrays: points, cells, point_data, cell_data. Collective.
 
         fields  derived ones too, as `write` takes them
@@ -141,15 +151,16 @@ class Evaluated:
         The nodes are those of the highest degree among the fields. With cg_gpu cells share them, but on periodic meshes
         and where there are derived fields, which may jump; else each cell has nodes of its own. Raises OptionError.
         """
+        t = time_of(u, t)
         return solution_values.grid_of(self, u, t, fields, gather)
 
-    def to_meshio(self, u: PETSc.Vec, t: float = 0.0, fields: Fields = None, *, gather: bool = True) -> Any:
+    def to_meshio(self, u: PETSc.Vec, t: float | None = None, fields: Fields = None, *, gather: bool = True) -> Any:
         """`to_numpy` as a meshio.Mesh of degree 1 or 2, sampled from higher degrees. Collective."""
-        return self._converted(Grid.to_meshio, u, t, fields, gather)
+        return self._converted(Grid.to_meshio, u, time_of(u, t), fields, gather)
 
-    def to_pyvista(self, u: PETSc.Vec, t: float = 0.0, fields: Fields = None, *, gather: bool = True) -> Any:
+    def to_pyvista(self, u: PETSc.Vec, t: float | None = None, fields: Fields = None, *, gather: bool = True) -> Any:
         """`to_numpy` as a pyvista.UnstructuredGrid. Collective. Raises OptionError where PyVista is missing."""
-        return self._converted(Grid.to_pyvista, u, t, fields, gather)
+        return self._converted(Grid.to_pyvista, u, time_of(u, t), fields, gather)
 
     def _converted(self, convert: Callable[[Grid], Any], *given: Any) -> Any:
         grid = solution_values.grid_of(self, *given)
@@ -161,12 +172,13 @@ class Evaluated:
         """The series of files that this problem has begun, by their paths: see output.Collection."""
         return {}
 
-    def write_trace(self, path: FilePath, u: PETSc.Vec, t: float = 0.0) -> None:
+    def write_trace(self, path: FilePath, u: PETSc.Vec, t: float | None = None) -> None:
         """Write a VTU file of the trace on all facets, each once, with hdg_gpu. Collective. Raises OptionError."""
+        t = time_of(u, t)
         with stages.stage("output"):
             results.write_trace(self, path, u, t)
 
-    def flux(self, label: str, u: PETSc.Vec, t: float = 0.0, side: str | None = None) -> np.ndarray:
+    def flux(self, label: str, u: PETSc.Vec, t: float | None = None, side: str | None = None) -> np.ndarray:
         """∫ f1·n over the facets of a named boundary [component], as Neumann conditions give it. Collective.
 
         side  name of a region: what flows out of its cells there, also inside the mesh, with poly_gpu where polytopes
@@ -181,6 +193,7 @@ class Evaluated:
         """
         with collectively(self.comm):
             text("The side of a flux", side)
+        t = time_of(u, t)
         with stages.stage("output"), self.reading(u, t):
             rate = rate_of(self, u, t) if self.operator.flux_takes_rate else None
             with self.access.read_state(u, rate) as (state, u_t):
@@ -190,7 +203,7 @@ class Evaluated:
         self,
         integrand: object,
         u: PETSc.Vec,
-        t: float = 0.0,
+        t: float | None = None,
         label: str | None = None,
         over: str | None = None,
         side: str | None = None,
@@ -211,15 +224,16 @@ class Evaluated:
         what the text cannot be, MeshError for an unknown region or boundary and for facets inside the mesh without a
         side, OptionError for a label and a boundary, or a side without one.
         """
-        return self._integrals(integrand, u, t, label, over, side)
+        return self._integrals(integrand, u, time_of(u, t), label, over, side)
 
-    def at(self, u: PETSc.Vec, points: ArrayLike, t: float = 0.0) -> dict[str, np.ndarray]:
+    def at(self, u: PETSc.Vec, points: ArrayLike, t: float | None = None) -> dict[str, np.ndarray]:
         """Values [point, component] of each field, as `cell_values` names them, at places on all ranks. Collective.
 
         points: rows [point, dim] of coordinates in the mesh's length unit, or one place [dim]; the same on all ranks.
         Where a field jumps the value is that of one of the cells that meet there. Raises OptionError for points outside
         of the mesh.
         """
+        t = time_of(u, t)
         return self.locate([state.all() for state in derived_fields.State.of_parts(self, u, t)], points)
 
     @cached_property
@@ -235,7 +249,7 @@ class Evaluated:
         self,
         path: FilePath | None,
         u: PETSc.Vec,
-        t: float = 0.0,
+        t: float | None = None,
         *,
         field: str | Sequence[str] | None = None,
         values: object = None,
@@ -282,6 +296,7 @@ class Evaluated:
         Returns matplotlib's Figure on rank 0, which a notebook shows, and None on other ranks. Raises OptionError on
         all ranks for what does not fit, a missing matplotlib, or a path that cannot be written.
         """
+        t = time_of(u, t)
         with stages.stage("output"):
             return results.write_png(
                 self, path, u, t, field, values,

@@ -228,7 +228,7 @@ def _run(problem, u0: PETSc.Vec, t1: float, dt: float, t0: float, monitor) -> PE
             raise
     finally:
         ts.destroy()
-    return u
+    return input_data.made_at(u, problem.time)
 
 
 def _fit_trace(problem, ts: PETSc.TS, u: PETSc.Vec) -> None:
@@ -332,7 +332,7 @@ def _linear_iterations(problem, ts: PETSc.TS) -> int:
 
 def _monitoring(monitor):
     def call(ts) -> None:
-        monitor(ts.getTime(), ts.getSolution())
+        monitor(ts.getTime(), input_data.made_at(ts.getSolution(), ts.getTime()))
 
     return call
 
