@@ -301,7 +301,7 @@ def test_aij_and_baij_give_the_product():
 def test_ranks_give_their_rows(mpirun):
     code = """
 import sys
-sys.path[:0] = ["tests", "tests/operators"]
+sys.path[:0] = ["tests", "tests/operators", "benchmarks"]
 from petsc4py import PETSc
 from test_poly_matrices import FACES, agglomerated, assembled_apart, box_mesh, differences, physics_of
 squares = (("quadrilateral", name, (2,)) for name in ("everything", "walls"))
