@@ -148,7 +148,8 @@ def mpirun():
     def run(ranks: int, *arguments, check: bool = True, timeout: float = 300, env: dict | None = None, cwd=ROOT):
         command = [*(("mpiexec", "-n", str(ranks)) if ranks else ()), sys.executable, *map(str, arguments)]
         shared = os.pathsep.join(filter(None, (str(ROOT / "tests"), os.environ.get("PYTHONPATH"))))
-        environment = for_mpiexec(**{**_MPI, "PYTHONPATH": shared, **(env or {})})
+        on_all = {} if _no_gpu() else {"PETSC_OPTIONS": "-fe_mesh_ranks 1000000"}  # one GPU would have a small mesh
+        environment = for_mpiexec(**{**_MPI, "PYTHONPATH": shared, **on_all, **(env or {})})
         tiers.SPENT.starts += 1
         done = _finished(command, timeout, environment, cwd)
         if check:
