@@ -24,7 +24,7 @@ class AllGather:
     are all numbers of the others. Ranks of several nodes use MPI's own gather between pinned memory. Making one is
     collective on `comm` (mpi4py).
 
-    to_all: whether ranks without numbers of their own are to get those of others; else they may.
+    to_all: whether ranks without numbers of their own need those of others; else peers send them none.
     counts [rank]   total: their sum   first: place of this rank's first number
     """
 

@@ -94,7 +94,7 @@ class Instance:
 
     @cached_property
     def flux_has_steps(self) -> bool:
-        """True if f1 may do so."""
+        """True if f1 may jump where x passes a bound."""
         forms = (entry for entry in self.residual + (self.jacobian or ()) if entry.term.kind in ("f1", "g2", "g3"))
         return any(has_jumps(entry.program, _X) for entry in forms)
 

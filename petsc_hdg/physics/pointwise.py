@@ -223,7 +223,7 @@ class Physics(Described):
         return self._instance(dim).has_steps
 
     def flux_has_steps(self, dim: int) -> bool:
-        """True if f1 may."""
+        """True if f1 may jump where x passes a bound, in `dim` dimensions."""
         return self._instance(dim).flux_has_steps
 
     def dependence(self, dim: int, with_stabilization: bool = False) -> Dependence:

@@ -6,8 +6,8 @@ import sys
 import numpy as np
 from petsc4py import PETSc
 from petsc_options import petsc_options
-from run_mixed import MESHES, made, state
-from sample_physics import everything, give_everything, smooth_poisson
+from run_mixed import MESHES, made, of_products
+from sample_physics import everything, smooth_poisson
 
 from petsc_hdg import Mesh, Options, Problem
 from petsc_hdg.run import guarded
@@ -16,16 +16,9 @@ from petsc_hdg.run import guarded
 def norms(mesh: Mesh) -> dict:
     """Norms of a residual and of products; of a solution, and what is taken of it."""
     problem = Problem(mesh, everything(0), Options(backend="sipg_gpu", degree=2, check_kernels=False, pmat="none"))
-    give_everything(problem)
-    u, rate, du = (state(problem, shift) for shift in (0.0, 1.0, 2.0))
-    f, y, z, calls = problem.create_vec(), problem.create_vec(), problem.create_vec(), problem.callbacks
-    calls.ifunction(None, 0.3, u, rate, f)
-    calls.ijacobian(None, 0.3, u, rate, 1.5, calls.jacobian, calls.jacobian)
-    calls.jacobian.mult(du, y)
-    calls.jacobian.multTranspose(du, z)
-    found = {"F": f.norm(), "J": y.norm(), "Jt": z.norm(), "free": problem.num_unknowns}
-    calls.jacobian.getDiagonal(z)
-    found["diagonal"] = z.norm()
+    found, diagonal = of_products(problem), problem.create_vec()
+    problem.callbacks.jacobian.getDiagonal(diagonal)
+    found["diagonal"] = diagonal.norm()
     at = np.array([[0.31, 0.62, 0.43], [0.9, 0.1, 0.55]])[:, : mesh.dim]
     for pmat in ("auto", "aij"):
         with petsc_options(ksp_rtol="1e-11"):

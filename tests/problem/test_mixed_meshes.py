@@ -25,7 +25,7 @@ from petsc_hdg.discretizations.dofmap import dof_nodes
 from petsc_hdg.discretizations.oracle import Oracle, State
 from petsc_hdg.discretizations.transposition import DeviceLimits
 from petsc_hdg.errors import MeshError, OptionError
-from petsc_hdg.operators import JacobianContext, create_operator
+from petsc_hdg.operators import JacobianContext
 from petsc_hdg.options import Options
 from petsc_hdg.output import Picture
 from petsc_hdg.output import plane as plane_of
@@ -154,21 +154,7 @@ def test_kernels_meant_for_gpus_give_the_same(degree, variant):
     give_everything(problem)
     disc = ContinuousGalerkin.on(mesh, everything(0), problem.options, DeviceLimits(is_gpu=True))
     assert disc.variant == variant and [part.cell_by_cell for part in disc.parts] == [False, True]
-    other, arrays, count = create_operator(disc, problem.arrays), problem.arrays, disc.dofmap.num_owned
-    for name, values in problem.operator.auxiliary_onto(disc):
-        other.set_auxiliary(name, *values)
-    u, rate, du = (arrays.to_device(run_mixed.state(problem, shift).getArray(), "x") for shift in (0.0, 1.0, 2.0))
-    found = []
-    for operator in (problem.operator, other):
-        out = [arrays.empty(count) for _ in range(4)]
-        operator.residual(u, out[0], 0.3, rate)
-        operator.linearize(u, 0.3, rate, 1.5)
-        operator.action(du, out[1])
-        operator.transposed(du, out[2])
-        operator.diagonal(out[3])
-        found.append([arrays.to_host(each, count) for each in out])
-    for mine, theirs in zip(*found, strict=True):
-        np.testing.assert_allclose(theirs, mine, atol=1e-13 * np.abs(mine).max())
+    run_mixed.assert_same(problem, disc)
 
 
 @pytest.mark.parametrize("degree", (1, 2, 3))

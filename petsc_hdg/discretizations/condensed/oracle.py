@@ -219,7 +219,7 @@ class _Points:
 
     @property
     def _trials(self) -> np.ndarray:
-        """What the state at a point is of coefficients [point, number, function]: u, its gradient and u inside."""
+        """Functions [point, number, function] of the state at a point: of u, its gradient and u inside."""
         inside = () if self.inside is None else (self.inside[:, None],)
         return np.concatenate([self.value[:, None], self.gradient, *inside], axis=1)
 

@@ -20,7 +20,7 @@ NO_ROW = np.iinfo(np.int32).max
 
 
 class FacetsOfShapes(OfParts):
-    """What of InteriorPenalty is others on a mesh of several parts, or of cells with facets of two shapes.
+    """What differs from InteriorPenalty on a mesh of several parts, and on cells with facets of two shapes.
 
     To kernels of facets a cell has the facets of all shapes, one shape's after the other's, with terms on its own, and
     as many degrees of freedom and geometry nodes as the largest: functions of those that it lacks are zero. Unknowns
@@ -103,14 +103,14 @@ class FacetsOfShapes(OfParts):
 
     @property
     def quadrature(self) -> Quadrature:
-        """No points: those of cells are the parts'."""
+        """A rule without points: the parts integrate over cells."""
         return Quadrature(np.zeros((0, self.dim)), np.zeros(0))
 
     def _cell_tables(self, quadrature) -> dict[str, np.ndarray]:
         return dict.fromkeys(("BASIS", "GRAD", "GEO", "GEO_GRAD", "WEIGHTS"), np.zeros(1))
 
     def volume_specs(self, *_: bool) -> dict[str, KernelSpec]:
-        """None: those of cells are the parts'."""
+        """No specs: the parts have the kernels of cells."""
         return {}
 
     matrix_specs = transposed_volume = volume_specs

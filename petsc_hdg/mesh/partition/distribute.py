@@ -56,7 +56,7 @@ def prepare(made, comm, prefix: str, overlap: int, partition_seed: int | None):
     by_us = comm.size > 1 and (partition_seed is not None or by_metis(prefix))
     dm, changed = made, {}
     if isinstance(made, PlexPoints):
-        at_once = by_us and not _is_changed_before(prefix) and not _asks_to_distribute(prefix)
+        at_once = by_us and not _is_changed(prefix, BEFORE) and not _asks_to_distribute(prefix)
         dm = deal_points(made, comm, prefix, partition_seed) if at_once else None
         if dm is None:
             dm = made.plex(comm)
@@ -80,9 +80,9 @@ def prepare(made, comm, prefix: str, overlap: int, partition_seed: int | None):
     return dm
 
 
-def _is_changed_before(prefix: str) -> bool:
-    """True if options change cells before PETSc distributes them."""
-    return any(PETSc.Options(prefix).hasName(name) for name in BEFORE)
+def _is_changed(prefix: str, names: tuple[str, ...]) -> bool:
+    """True if some of these options are given, BEFORE or AFTER, which change cells."""
+    return any(PETSc.Options(prefix).hasName(name) for name in names)
 
 
 def _asks_to_distribute(prefix: str) -> bool:
@@ -95,7 +95,7 @@ def _set_up_dealt(dm, comm, prefix: str, seed: int | None):
     Cells that PETSc makes or changes before it distributes them come in a first round of options, those of BEFORE.
     """
     database = PETSc.Options(prefix)
-    early = dm.getDimension() < 0 or _is_changed_before(prefix)
+    early = dm.getDimension() < 0 or _is_changed(prefix, BEFORE)
     if early:
         with _options_but(database, AFTER, **{DISTRIBUTION: "0"}):
             dm.setFromOptions()
@@ -311,8 +311,7 @@ def _target(points: PlexPoints | None, count: int, comm, prefix: str, seed: int 
     with collectively(comm):
         if comm.rank > 0:
             return np.zeros(0, np.int64)
-        is_final = not any(PETSc.Options(prefix).hasName(name) for name in AFTER)
-        ranks = ranks_with_cells(points.shape, points.num_cells, comm, prefix, is_final)
+        ranks = ranks_with_cells(points.shape, points.num_cells, comm, prefix, not _is_changed(prefix, AFTER))
         return balanced_parts(points.dual_graph(), ranks)
 
 

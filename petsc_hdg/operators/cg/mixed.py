@@ -64,7 +64,7 @@ class OfParts:
 
     @property
     def main_kernel(self) -> Kernel:
-        """That of the first part."""
+        """The kernel of the first part that tells most."""
         return self.parts[0].main_kernel
 
     def fill_elements(self, what: str, part: int | None = None, **where) -> None:
@@ -88,7 +88,7 @@ class MixedOperator(OfParts, CGOperator):
         self._make_parts(source)
 
     def _load_cells(self) -> None:
-        """The parts have the cells."""
+        """Load nothing: the parts have the data of cells."""
 
     @cached_property
     def kernels(self) -> dict[str, Kernel]:

@@ -74,7 +74,7 @@ class _Place:
 
 
 def _known(value, place: _Place):
-    """A value that is read."""
+    """The value of a variable. Raises PhysicsError where it is not set."""
     if value is UNSET:
         raise place.unset()
     return value
