@@ -155,6 +155,18 @@ def dependences(physics, dim: int) -> list[np.ndarray]:
     return [np.abs(block).reshape(count, count, -1).max(axis=2) > 0 for block in blocks]
 
 
+def foreign_diffusion(physics, dim: int) -> tuple[str, str] | None:
+    """The components, in words, of an equation without diffusion of its own and of what it diffuses, which depends on
+    it in turn, as u_t = v, v_t = Δu with Δu in the equation of v; None if there is none."""
+    depends = dependences(physics, dim)
+    for c, other in np.argwhere(depends[-1] & np.any(depends, axis=0).T):
+        if not depends[-1][c, c]:
+            owners = [next(f.name for f in physics.fields if i < f.offset + f.components) for i in (c, other)]
+            words = [f"component {i} ('{name}')" for i, name in zip((c, other), owners, strict=True)]
+            return words[0], words[1]
+    return None
+
+
 def constraints(physics, dim: int) -> list[str]:
     """Names of fields that constrain others, as the pressure of incompressible flow or of nearly incompressible bodies:
     their own equation reads nothing of them but their value, and they couple to others by gradient and divergence, or

@@ -25,6 +25,8 @@ def steady(**others) -> Physics:
         Physics({"u": 2, "v": 3}, {"u": "f0[0] = u[4];"}),
         Physics({"u": 1}, "f0[0] = u_t[0];", "f1[0] = constants[0]*u_x[0] - u[0];", constants={"k": 1.0}),
         Physics({"u": 1}, "f0[0] = -1;", "for (d = 0; d < dim; ++d) f1[d] = -u_x[d];"),
+        Physics({"u": 1, "v": 1}, {"u": "u_t - v", "v": "v_t - 2*v"}, {"u": "u_x[d]"}),
+        Physics({"u": 1, "v": 1}, {"u": "v_t", "v": "v - u_t"}, {"u": "u_x[d]"}),
     ],
 )
 def test_taken(physics):
@@ -38,6 +40,14 @@ REFUSED = {
     "sign": (
         Physics({"u": 1}, "f0[0] = u_t[0];", FLUX.replace("= u_x", "= k*u_x"), constants={"k": -2.0}),
         "has a negative diffusivity in the equation of 'u', .* with the other sign, or",
+    ),
+    "sign without a flux": (
+        Physics({"u": 1, "v": 1}, {"u": "v_t", "v": "u_t - v"}, {"u": "u_x[d]"}),
+        "has no flux and a negative term of its own in the equation of 'v', .* with the other sign, or",
+    ),
+    "rate without a flux": (
+        Physics({"u": 1, "v": 1}, {"u": "u_t", "v": "2*v - v_t"}, {"u": "u_x[d]"}),
+        "has no flux and a negative term of its own in the equation of 'v'",
     ),
 }
 

@@ -52,12 +52,21 @@ def test_names_are_offsets(name, dim):
 
 
 def test_locals_and_petsc_names_come_first():
-    physics = Physics({"p": 1, "u": 1}, {"p": "PetscReal u_ = 2, p = 3; f0[0] = p + u[0] + u_;"})
+    physics = Physics({"p": 1, "u": 1}, {"p": "PetscReal u_ = 2, p = 3; f0[0] = p + u[uOff[0]] + u_;"})
     assert physics.interpreter(2).pw_residual([5.0, 7.0], None, None, None, None, 0.0, None)[0][0] == 3 + 5 + 2
-    physics = Physics({"p": 1, "u": 1}, {"p": "u*u_t + 10*u[0]"})  # without an index the field, with one PETSc's array
+    physics = Physics({"p": 1, "u": 1}, {"p": "u*u_t + 10*u[uOff[0]]"})  # with an index u is PETSc's array
     assert physics.interpreter(2).pw_residual([5.0, 7.0], [0.0, 2.0], None, None, None, 0.0, None)[0][0] == 14 + 50
     physics = Physics({"d": 1}, "f0[0] = d; for (d = 0; d < dim; ++d) f0[0] += 10*d_x[d]*d;")
     assert physics.interpreter(2).pw_residual([5.0], None, [[3.0, 4.0]], None, None, 0.0, None)[0][0] == 5 + 40
+
+
+@pytest.mark.parametrize("text", ["u[c]*T", "u_x[c*dim + d]", "f0[0] = a[1];"])
+def test_an_array_of_all_fields_is_not_taken_for_a_field(text):
+    """PETSc's u[0] is T here, which nobody means who calls a field u."""
+    physics = {"fields": {"T": 1, "u": 2}, "auxiliary": {"k": 1, "a": 1}, "f1" if "d]" in text else "f0": {"u": text}}
+    with pytest.raises(PhysicsError, match=r"(u|u_x|a)\[i\] is PETSc's array of all fields, and .* is not its first"):
+        Physics(**physics)
+    Physics(**physics | {"fields": {"u": 2, "T": 1}, "auxiliary": {"a": 1, "k": 1}})
 
 
 def test_helpers_and_whole_functions():

@@ -13,7 +13,7 @@ from ...options import is_number
 from ...reference import ReferenceElement, cell_quadrature, facet_quadrature
 from ..dofmap import element_nodes, entity_points
 from ..trace.element import TraceElement
-from .hdg_checks import check_flux, check_hdg, stabilized
+from .hdg_checks import check_flux, check_hdg, stabilized, warn_of_foreign_diffusion
 from .scheme import CondensedDiscretization
 
 MOST_DEGREE = {"triangle": 9, "quadrilateral": 9, "tetrahedron": 5, "hexahedron": 5}
@@ -119,6 +119,8 @@ class HybridizedDG(CondensedDiscretization):
 
     def _check_physics(self) -> None:
         check_hdg(self.physics, self.dim)
+        if self.mesh.comm.rank == 0:
+            warn_of_foreign_diffusion(self.physics, self.dim)
         check_flux(self.physics, self.options)
         super()._check_physics()
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...errors import OptionError, PhysicsError
+from ...errors import OptionError, PhysicsError, warn_user
 from ...physics.upwind import UPWIND, upwinded
 from ..base import check_one_degree
-from ..symmetry import SAMPLES, random_inputs
+from ..symmetry import SAMPLES, foreign_diffusion, random_inputs
 
 MOST_COMPONENTS = 5
 MATRIX_SAMPLES, NEGATIVE = 8, 1e-6  # part of the largest eigenvalue that is not rounding
@@ -23,14 +23,27 @@ def check_hdg(physics, dim: int) -> None:
         )
     if not physics.uses_time_derivative:
         return
-    backwards = _diffuses_backwards(physics, dim)
+    signs = _signs(physics, dim)
     for field in physics.fields:
-        if backwards[field.offset : field.offset + field.components].any():
-            raise PhysicsError(
-                f"physics '{physics.name}' has a negative diffusivity in the equation of '{field.name}', and the "
-                "stabilization of hdg_gpu is positive: they make a scheme that is not stable in time; give f0, f1 and "
-                f"natural conditions of '{field.name}' with the other sign, or -fe_backend cg_gpu"
-            )
+        own = signs[field.offset : field.offset + field.components]
+        for column, what in enumerate(("a negative diffusivity", "no flux and a negative term of its own")):
+            if (own[:, column] < 0).any():
+                raise PhysicsError(
+                    f"physics '{physics.name}' has {what} in the equation of '{field.name}', and the stabilization of "
+                    "hdg_gpu is positive: they make a scheme that is not stable in time; give f0, f1 and natural "
+                    f"conditions of '{field.name}' with the other sign, or -fe_backend cg_gpu"
+                )
+
+
+def warn_of_foreign_diffusion(physics, dim: int) -> None:
+    """Warn of a physics in time whose stabilization is of another component than its diffusion."""
+    found = foreign_diffusion(physics, dim) if physics.uses_time_derivative else None
+    if found:
+        warn_user(
+            f"physics '{physics.name}' diffuses {found[1]} in the equation of {found[0]}, which has no diffusion of its "
+            "own, and the stabilization of hdg_gpu is of an equation's own component: solutions are an order less "
+            "accurate; exchange the two equations (f0 and f1)"
+        )
 
 
 def has_point_flux(physics, options) -> bool:
@@ -48,16 +61,23 @@ def check_flux(physics, options) -> None:
         )
 
 
-def _diffuses_backwards(physics, dim: int) -> np.ndarray:
-    """True if ∂f1_c/∂∇u_c is negative in all directions [component], at samples of positive numbers and the physics'
-    own constants."""
-    found = np.full(physics.num_components, True)
+def _signs(physics, dim: int) -> np.ndarray:
+    """-1 for each component [component, 2] where ∂f1_c/∂∇u_c is negative in all directions, and where the equation
+    has no flux and ∂f0_c/∂u_t_c, or ∂f0_c/∂u_c if that is zero, is negative; of samples of positive numbers and the
+    physics' own constants. Else 0."""
+    found = np.full((physics.num_components, 2), True)
     with np.errstate(all="ignore"):  # of samples outside a function's domain come nan, which are not negative
         for seed in range(SAMPLES // 2):
-            state, (*rest, _), _ = random_inputs(physics, dim, seed)
-            g3 = physics.interpreter(dim).g_blocks(*state, *rest, physics.constant_values)[3]
-            found &= (np.einsum("ccdd->cd", g3) < 0).all(axis=1)
-    return found
+            state, (*rest, shift, x, _), _ = random_inputs(physics, dim, seed)
+            blocks = [
+                physics.interpreter(dim).g_blocks(*state, *rest, s, x, physics.constant_values) for s in (0, shift)
+            ]
+            g0, g1, g2, g3 = blocks[0]
+            own, rate = np.diagonal(g0), np.diagonal(blocks[1][0] - g0)
+            still = ~np.any([np.any(g, axis=tuple(range(1, g.ndim))) for g in (g1, g2, g3)], axis=0)
+            backwards = (np.einsum("ccdd->cd", g3) < 0).all(axis=1)
+            found &= np.stack([backwards, still & (np.where(rate == 0, own, rate) < 0)], axis=1)
+    return -found.astype(int)
 
 
 def stabilized(physics, options, dim: int):

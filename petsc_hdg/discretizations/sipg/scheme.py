@@ -13,7 +13,7 @@ from ...reference import is_tensor, lobatto_cell_quadrature, lobatto_facet_quadr
 from ..base import STEP_INWARDS, cell_fastest, check_one_degree, padded
 from ..lines import tensor_order
 from ..primal import PrimalDiscretization
-from ..symmetry import dependences
+from ..symmetry import foreign_diffusion
 from .arguments import FACETS_OF_CELLS, LISTED_FACETS, PENALTY
 from .interleaved import create_section, discontinuous_dofmap, num_chunks
 from .mixed import FacetsOfShapes
@@ -447,29 +447,9 @@ def check_sipg(physics, dim: int) -> None:
             f"physics '{physics.name}' has {len(physics.natural)} natural conditions; sipg_gpu takes {MOST_NATURAL}: "
             "join boundaries under one name"
         )
-    _check_own_diffusion(physics, dim)
-
-
-def _check_own_diffusion(physics, dim: int) -> None:
-    """Raise PhysicsError for an equation that diffuses another component alone, which depends on this one in turn.
-
-    Penalties are of the jumps of an equation's own component, so that nothing would hold those of the other one:
-    u_t = v, v_t = Δu grows without bounds where Δu belongs to the equation of v.
-    """
-    count = physics.num_components
-    if count == 1:
-        return
-    depends = dependences(physics, dim)
-    diffuses, follows = depends[-1], np.any(depends, axis=0)
-    for c, other in np.argwhere(diffuses & follows.T):
-        if not diffuses[c, c]:
-            names = [f"component {i} ('{_field(physics, i)}')" for i in (c, other)]
-            raise PhysicsError(
-                f"physics '{physics.name}' diffuses {names[1]} in the equation of {names[0]}, which has no diffusion "
-                "of its own, and penalties are of an equation's own component: exchange the two equations (f0 and f1), "
-                "or give -fe_backend cg_gpu or hdg_gpu"
-            )
-
-
-def _field(physics, component: int) -> str:
-    return next(f.name for f in physics.fields if f.offset <= component < f.offset + f.components)
+    if found := foreign_diffusion(physics, dim):  # its jumps have no penalty, and grow without bounds in time
+        raise PhysicsError(
+            f"physics '{physics.name}' diffuses {found[1]} in the equation of {found[0]}, which has no diffusion of "
+            "its own, and penalties are of an equation's own component: exchange the two equations (f0 and f1), or "
+            "give -fe_backend cg_gpu"
+        )

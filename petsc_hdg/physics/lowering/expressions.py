@@ -242,7 +242,19 @@ class Expressions(Calls):
             if part is None:
                 raise self._unknown(node.name, line_of(node))
             symbol = part.symbol(len(indices))
+        elif not self.scope.has_arguments and "Off" not in self.source.text:
+            self._refuse_other_fields(symbol, node)
         return symbol, tuple(indices), part
+
+    def _refuse_other_fields(self, symbol: Symbol, node) -> None:
+        """PETSc's array of all fields, read without an offset, where a later field has its name."""
+        for part in self.scope.parts.get(node.name, ()):
+            if part.array == symbol.name and part.first:
+                raise self.source.error(
+                    line_of(node),
+                    f"{node.name}[i] is PETSc's array of all fields, and {part.owner} is not its first; give "
+                    f"the field another name, or write {'u' if symbol.name[0] == 'u' else 'a'}Off where you mean PETSc's",
+                )
 
     def _choice(self, node) -> Symbol | None:
         """The pointer chosen by ?: that `node` names, or None."""

@@ -199,8 +199,9 @@ def solve_in_time(problem, u0: PETSc.Vec, t1: float, dt: float, t0: float = 0.0,
     _check_times(t0, t1, dt)
     function("The monitor of a run in time", monitor)
     boundary_flow.warn(problem, t1 - t0)
-    u = _run(problem, u0, t1, dt, t0, monitor)
-    return _run(problem, u0, t1, dt, t0, monitor) if u is None else u
+    while (u := _run(problem, u0, t1, dt, t0, monitor)) is None:
+        pass  # conjugate gradients, then GMRES, then LU
+    return u
 
 
 def _run(problem, u0: PETSc.Vec, t1: float, dt: float, t0: float, monitor) -> PETSc.Vec | None:
