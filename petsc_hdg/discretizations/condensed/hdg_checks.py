@@ -40,8 +40,8 @@ def warn_of_foreign_diffusion(physics, dim: int) -> None:
     found = foreign_diffusion(physics, dim) if physics.uses_time_derivative else None
     if found:
         warn_user(
-            f"physics '{physics.name}' diffuses {found[1]} in the equation of {found[0]}, which has no diffusion of its "
-            "own, and the stabilization of hdg_gpu is of an equation's own component: solutions are an order less "
+            f"physics '{physics.name}' diffuses {found[1]} in the equation of {found[0]}, which has no diffusion of "
+            "its own, and the stabilization of hdg_gpu is of an equation's own component: solutions are an order less "
             "accurate; exchange the two equations (f0 and f1)"
         )
 

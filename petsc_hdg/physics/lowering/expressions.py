@@ -252,8 +252,8 @@ class Expressions(Calls):
             if part.array == symbol.name and part.first:
                 raise self.source.error(
                     line_of(node),
-                    f"{node.name}[i] is PETSc's array of all fields, and {part.owner} is not its first; give "
-                    f"the field another name, or write {'u' if symbol.name[0] == 'u' else 'a'}Off where you mean PETSc's",
+                    f"{node.name}[i] is PETSc's array of all fields, and {part.owner} is not its first; give the field "
+                    f"another name, or write {symbol.name[0]}Off where you mean PETSc's",
                 )
 
     def _choice(self, node) -> Symbol | None:
