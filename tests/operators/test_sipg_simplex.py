@@ -253,6 +253,16 @@ def test_other_physics_take_the_general_pass(case):
     assert not AffineSimplexPass.matches(problem.discretization)
 
 
+def test_a_program_of_one_work_item_without_barriers():
+    """PoCL's compiler aborts at barriers in loops over two auxiliary fields."""
+    physics = fe.Physics({"u": 1}, "-q", "k*u_x[d]", auxiliary={"k": 1, "q": 1}, boundary=[fe.Dirichlet("boundary", 0.0)])
+    problem = fe.Problem(fe.Mesh.box((2, 2)), physics, backend="sipg_gpu", degree=2)
+    problem.set_auxiliary("k", 2.0)
+    problem.set_auxiliary("q", lambda x: x[..., 0])
+    u = problem.solve()
+    assert problem.integral("q*u", u) == pytest.approx(problem.integral("k*(u_x[0]*u_x[0] + u_x[1]*u_x[1])", u), rel=0.2)
+
+
 def test_few_points_take_the_general_pass():
     problem = Uncompiled(triangles(), laplace(), 2, "auto", quadrature_degree=2)
     assert problem.operator.product == "fused"

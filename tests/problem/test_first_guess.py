@@ -181,7 +181,7 @@ def test_steps_that_gain_nothing_end_a_try(monkeypatch):
     monkeypatch.setattr(monitors, "FRUITLESS", 2)
     problem = soap_film("cg_gpu", degree=1)
     problem.solve()
-    assert problem.tried[0] == LINEAR and len(problem.tried) == 3 and problem.snes.getConvergedReason() > 0
+    assert problem.tried[0] == LINEAR and len(problem.tried) == 4 and problem.snes.getConvergedReason() > 0
 
 
 @pytest.mark.full
@@ -195,12 +195,27 @@ def test_a_trust_region_is_the_next_try(monkeypatch):
     assert problem.snes.getConvergedReason() > 0 and problem.snes.getType() == "newtonls"
 
 
+def test_a_stiff_contact_opens():
+    """A bar that bends onto a stiff support: the first step goes far through it, and shorter steps lead nowhere."""
+    strain = "u_x[c*dim + d] + u_x[d*dim + c] + (c == d ? u_x[0] + u_x[3] : 0)"
+    support = fe.Robin("bottom", "c == 1 && u[1] < -0.01 ? 500*(u[1] + 0.01) : 0")
+    physics = fe.Physics({"u": 2}, "0.2*c", strain, boundary=[fe.Dirichlet("left", 0.0), support])
+    mesh = fe.Mesh.box((16, 4), upper=(4, 1), comm=PETSc.COMM_SELF)
+    problem = fe.Problem(mesh, physics, degree=2)
+    u = problem.solve()
+    assert problem.tried[-1] == "a line search by secants from zero"
+    f = problem.create_vec()
+    problem.callbacks.residual(None, u, f)
+    assert f.norm() < 1e-8 and problem.integral("u[1]", u) == pytest.approx(-0.12857275, rel=1e-6)
+
+
 def test_the_end_says_what_was_tried():
     """-Δu = exp(u) times more than there is a solution for."""
     flux = "for (d = 0; d < dim; ++d) f1[d] = u_x[d];"
     physics = fe.Physics({"u": 1}, "f0[0] = -60*exp(u[0]);", flux, boundary=[fe.Dirichlet("boundary", "g[0] = 0.1;")])
     problem = fe.Problem(fe.Mesh.box((4, 4), comm=PETSc.COMM_SELF), physics, degree=1)
-    with pytest.raises(fe.SolveError, match=f"; tried: {LINEAR}, then a trust region from .*, then .* from zero$"):
+    ends = "then a trust region from .*, then .* secants from .*, then .* from zero$"
+    with pytest.raises(fe.SolveError, match=f"; tried: {LINEAR}, {ends}"):
         problem.solve()
     with petsc_options(snes_max_it="3"), pytest.raises(fe.SolveError, match="after 3 steps; (?!.*tried)"):
         fe.Problem(problem.mesh, physics, degree=1).solve()

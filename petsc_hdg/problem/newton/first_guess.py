@@ -25,6 +25,10 @@ BY_RESIDUAL = (PETSc.SNES.ConvergedReason.CONVERGED_FNORM_ABS, PETSc.SNES.Conver
 FEW = 2_000  # unknowns of a continuous function up to which LU takes no longer than multigrid
 KEPT = 2  # extensions of data
 STEPS = 50  # that PETSc gives Newton's method
+SECANT = "l2" if PETSc.Sys.getVersion() < (3, 24) else "secant"
+# What follows Newton's method with a line search that shortens steps. By secants of the residual's norm it may grow at
+# first, as where a stiff contact opens all at once.
+OTHERS = {"a trust region": {"snes_type": "newtontr"}, "a line search by secants": {"snes_linesearch_type": SECANT}}
 INCOMPLETE = "the solution of the incomplete method"
 CONTINUOUS = "the solution by continuous elements of first degree"
 LINEAR = "the linear extension of the data"
@@ -34,8 +38,8 @@ MOVED = "the guess, moved with the data"
 def solve(problem, u: PETSc.Vec, is_open: bool) -> None:
     """Solve from u, or, if the start `is_open`, u is zero and there are essential data, from their linear extension.
 
-    Where that fails interior penalty begins at the solution of its incomplete method; then a trust region has the first
-    start, and then line search has u itself. Collective.
+    Where that fails interior penalty begins at the solution of its incomplete method; then `OTHERS` have the first
+    start, and then the first method has u itself. Collective.
 
     `problem.tried` keeps what was tried, for people.
     """
@@ -59,9 +63,11 @@ def solve(problem, u: PETSc.Vec, is_open: bool) -> None:
     if failure is not None and _may_go_on(problem) and take(_by_incomplete_method(problem, begin), u):
         failure = _attempt(problem, u, f"Newton's method from {INCOMPLETE}", part)
     if failure is not None and _may_go_on(problem):
-        begin.copy(u)
-        problem.watch.has_another = start == LINEAR
-        failure = _by_trust_region(problem, u, start, part)
+        for name, settings in OTHERS.items():
+            if failure is not None and not any(is_given(problem.prefix, key) for key in settings):
+                begin.copy(u)
+                problem.watch.has_another = start == LINEAR
+                failure = _by_another(problem, u, f"{name} from {start}", settings, part)
         problem.watch.has_another = False
         if failure is not None and start == LINEAR:
             zero.copy(u)
@@ -164,18 +170,19 @@ def by_continuous_elements(problem, guess: PETSc.Vec) -> PETSc.Vec | None:
     return u
 
 
-def _by_trust_region(problem, u: PETSc.Vec, start: str, part: float) -> SolveError | bool | None:
-    """Call `_attempt` with a trust region, by a SNES of its own: its KSP never forgets that. Collective."""
+def _by_another(problem, u: PETSc.Vec, name: str, settings: dict, part: float) -> SolveError | bool | None:
+    """Call `_attempt` with other settings, by a SNES of its own: the KSP of a trust region never forgets that.
+    Collective."""
     line_search = problem.snes
     (rtol, atol, stol, most), ksp = line_search.getTolerances(), line_search.getKSP()
     try:
-        with defaults_in_database(problem.prefix, {"snes_type": "newtontr"}, unless="snes_type"):
+        with defaults_in_database(problem.prefix, settings, unless=next(iter(settings))):
             problem.snes = other = problem.create_snes()
             other.setTolerances(rtol=rtol, atol=atol, stol=stol, max_it=most)
             other.getKSP().setTolerances(*ksp.getTolerances())
             other.setMonitor(lambda _, step, norm: line_search.monitor(step, norm))
             problem.watch.attach(other)
-            failure = _attempt(problem, u, f"a trust region from {start}", part)
+            failure = _attempt(problem, u, name, part)
     finally:
         problem.snes = line_search
     if failure is None:
