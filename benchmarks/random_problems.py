@@ -69,7 +69,7 @@ class Case:
         steady = self.options.keys() & {"cg_condense", "hdg_setting"}
         if steady and (self.in_time or (self.dim == 3 and "hdg_setting" in steady)):  # numpy, which takes minutes there
             self.options = {}
-        self.s = Symbols(self.dim, self.fields, {"given": 1} if self.given == "auxiliary" else (), ("scale",))
+        self.s = Symbols(self.dim, self.fields, {"given": 1, "each": 2} if self.given == "auxiliary" else (), ("scale",))
         last = np.random.default_rng([seed, 2])
         straight = self.stretch == 1 and not self.bend and self.scheme != "poly_gpu"
         self.period = int(last.integers(self.dim)) if straight and last.random() < 0.25 else None
@@ -204,7 +204,8 @@ class Case:
         strong = flux(exact, exact_slope, exact=True)
         source = sp.Matrix([sum(sp.diff(row[d], x[d]) for d in range(self.dim)) for row in strong.tolist()])
         self.f0 = source - reaction(exact, exact_slope), reaction(u, g)
-        f0 = self.f0[0] + self.f0[1]
+        each = s.given("each") if self.given == "auxiliary" else (1, 1)
+        f0 = each[0] * self.f0[0] + each[1] * self.f0[1]
         if self.in_time:
             rates = [s.rate(name) for name in self.fields]
             f0 += (rates[0] if self.kind == "vector" else sp.Matrix(rates)) - exact.diff(s.t)
@@ -232,15 +233,16 @@ class Case:
         f0, f1, exact = texts
         more = {"constants": {"scale": self.scale}} if self.given == "constants" else {}
         if self.given == "auxiliary":
-            more = {"auxiliary": {"given": fe.Auxiliary(1, space="nodal")}}
+            more = {"auxiliary": {"given": fe.Auxiliary(1, space="nodal"), "each": fe.Auxiliary(2, space="cell")}}
         return fe.Physics(self.fields, f0, f1, exact=exact, boundary=boundary, name="random", **more)
 
     def problem(self, mesh, physics, scheme: str, **options):
-        """The Problem, with its auxiliary field."""
+        """The Problem, with its auxiliary fields."""
         problem = fe.Problem(mesh, physics, backend=scheme, degree=self.degree, **options)
         if self.given == "auxiliary":
             nodal = sp.lambdify([*self.s.x], self.scale * self.nodal)
             problem.set_auxiliary("given", lambda x: nodal(*np.moveaxis(x, -1, 0)))
+            problem.set_auxiliary("each", [1.0, 1.0])
         return problem
 
     def _unbalanced(self, problem, u) -> float:
