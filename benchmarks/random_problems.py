@@ -69,7 +69,9 @@ class Case:
         steady = self.options.keys() & {"cg_condense", "hdg_setting"}
         if steady and (self.in_time or (self.dim == 3 and "hdg_setting" in steady)):  # numpy, which takes minutes there
             self.options = {}
-        self.s = Symbols(self.dim, self.fields, {"given": 1, "each": 2} if self.given == "auxiliary" else (), ("scale",))
+        self.s = Symbols(
+            self.dim, self.fields, {"given": 1, "each": 2} if self.given == "auxiliary" else (), ("scale",)
+        )
         last = np.random.default_rng([seed, 2])
         straight = self.stretch == 1 and not self.bend and self.scheme != "poly_gpu"
         self.period = int(last.integers(self.dim)) if straight and last.random() < 0.25 else None

@@ -256,12 +256,16 @@ def test_other_physics_take_the_general_pass(case):
 def test_a_program_of_one_work_item_without_barriers(monkeypatch):
     """PoCL's compiler aborts at barriers in loops over two auxiliary fields."""
     monkeypatch.delenv("PETSC_HDG_BUILD_OPTIONS", raising=False)  # as users compile
-    physics = fe.Physics({"u": 1}, "-q", "k*u_x[d]", auxiliary={"k": 1, "q": 1}, boundary=[fe.Dirichlet("boundary", 0.0)])
+    physics = fe.Physics(
+        {"u": 1}, "-q", "k*u_x[d]", auxiliary={"k": 1, "q": 1}, boundary=[fe.Dirichlet("boundary", 0.0)]
+    )
     problem = fe.Problem(fe.Mesh.box((2, 2)), physics, backend="sipg_gpu", degree=2)
     problem.set_auxiliary("k", 2.0)
     problem.set_auxiliary("q", lambda x: x[..., 0])
     u = problem.solve()
-    assert problem.integral("q*u", u) == pytest.approx(problem.integral("k*(u_x[0]*u_x[0] + u_x[1]*u_x[1])", u), rel=0.2)
+    assert problem.integral("q*u", u) == pytest.approx(
+        problem.integral("k*(u_x[0]*u_x[0] + u_x[1]*u_x[1])", u), rel=0.2
+    )
 
 
 def test_few_points_take_the_general_pass():

@@ -25,10 +25,10 @@ BY_RESIDUAL = (PETSc.SNES.ConvergedReason.CONVERGED_FNORM_ABS, PETSc.SNES.Conver
 FEW = 2_000  # unknowns of a continuous function up to which LU takes no longer than multigrid
 KEPT = 2  # extensions of data
 STEPS = 50  # that PETSc gives Newton's method
-SECANT = "l2" if PETSc.Sys.getVersion() < (3, 24) else "secant"
+SECANTS = "l2" if PETSc.Sys.getVersion() < (3, 24) else "secant"
 # What follows Newton's method with a line search that shortens steps. By secants of the residual's norm it may grow at
 # first, as where a stiff contact opens all at once.
-OTHERS = {"a trust region": {"snes_type": "newtontr"}, "a line search by secants": {"snes_linesearch_type": SECANT}}
+OTHERS = {"a trust region": {"snes_type": "newtontr"}, "a line search by secants": {"snes_linesearch_type": SECANTS}}
 INCOMPLETE = "the solution of the incomplete method"
 CONTINUOUS = "the solution by continuous elements of first degree"
 LINEAR = "the linear extension of the data"

@@ -17,6 +17,7 @@ from .. import assembled_fallback, cells_in_time, input_data, memory_traffic, so
 from ..checkpoints import checkpoint, checkpoint_schedule, method_history
 from ..checkpoints.method_history import is_bdf
 from ..linear import boundary_flow, direct_solvers, methods, preconditioners, solvers
+from ..newton.first_guess import SECANTS
 from ..results import viewers
 from . import explicit
 
@@ -153,7 +154,7 @@ def _set_defaults(problem, ts: PETSc.TS) -> None:
     elif problem.operator.follows_solution and not problem.is_condensed:
         ts.setMaxSNESFailures(TRIES)
     elif not is_given(problem.prefix, "ts_max_snes_failures"):
-        _try_from_last_state(ts, PSEUDO_TRIES if _is_pseudo(problem, ts) else 1)
+        _try_from_last_state(problem, ts)
     methods.set_tolerances(problem, snes, ts)
     if _is_pseudo(problem, ts) and not problem.physics.is_linear:
         snes.setType("newtonls")  # without a line search steps lead to a gas without pressure
@@ -161,10 +162,14 @@ def _set_defaults(problem, ts: PETSc.TS) -> None:
     preconditioners.set_defaults(problem, snes.getKSP())
 
 
-def _try_from_last_state(ts: PETSc.TS, tries: int) -> None:
+def _try_from_last_state(problem, ts: PETSc.TS) -> None:
     """Have a step whose nonlinear solver fails be tried again, with the last state as its guess: what BDF extrapolates
-    after an impulsive start may be outside the domain of the physics, as a gas without pressure."""
-    found, before = weakref.ref(ts), {}  # step → failures before it
+    after an impulsive start may be outside the domain of the physics, as a gas without pressure. A step of fixed length
+    has one more try, by secants (`first_guess`)."""
+    pseudo = _is_pseudo(problem, ts)
+    may_search = not pseudo and not is_given(problem.prefix, "snes_linesearch_type")
+    tries = PSEUDO_TRIES if pseudo else 1 + may_search
+    found, before, searches = weakref.ref(ts), {}, []  # step → failures before it, seen; the line search before secants
 
     def guess(snes, x) -> None:
         alive = found()
@@ -173,10 +178,18 @@ def _try_from_last_state(ts: PETSc.TS, tries: int) -> None:
         step, failures = alive.getStepNumber(), alive.getSNESFailures()
         if step not in before:
             before.clear()
-            before[step] = failures
+            before[step] = [failures, failures]
             alive.setMaxSNESFailures(failures + tries + 1)
-        elif failures > before[step]:
+            if searches:
+                c_library.set_line_search(snes, searches.pop())
+            return
+        first, seen = before[step]
+        before[step][1] = failures
+        is_last = may_search and failures == first + tries
+        if failures > seen or (failures > first and not is_last):  # else a stage after one that has come to its end
             alive.getSolution().copy(x)
+        if failures > seen and is_last and snes.getType() == "newtonls":
+            searches.append(c_library.set_line_search(snes, SECANTS))
 
     ts.getSNES().setInitialGuess(guess)
 
@@ -347,7 +360,8 @@ def _check_converged(problem, ts: PETSc.TS) -> None:
         explain = lambda: solution_checks.of_solve(problem, ts.getSNES(), *state)  # noqa: E731
         solvers.check_converged(ts.getSNES(), problem.operator.failure, explain)
     except SolveError as error:
-        raise SolveError(f"{where}: {error}") from None
+        is_nonlinear = ts.getSNES().getKSP().getConvergedReason() >= 0
+        raise SolveError(f"{where}: {error}{'; shorter steps may help' * is_nonlinear}") from None
     raise SolveError(
         f"{where}: the step controller rejected it too often; a smaller first step, or -ts_adapt_dt_min, may help"
     )
