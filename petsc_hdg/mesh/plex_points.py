@@ -78,10 +78,10 @@ class PlexPoints:
         """Number of cells."""
         return len(self.cones[self.shape.dim])
 
-    def mark(self, name: str, points: np.ndarray) -> None:
-        """Give plex points a name."""
-        self.named.append((name, 1, points))
-        self.labels.add(name)
+    def mark(self, labels: list[tuple[str, int]], points: np.ndarray) -> None:
+        """Give plex points labels with values."""
+        self.named += [(label, value, points) for label, value in labels]
+        self.labels |= {label for label, _ in labels}
 
     @cached_property
     def _facets(self) -> np.ndarray:
