@@ -166,24 +166,6 @@ def is_curved(dm) -> bool:
     )
 
 
-def clone_of(mesh):
-    """A DM of a mesh's cells, to be distributed anew, with its options. Collective."""
-    dm = mesh.dm.clone()
-    dm.setOptionsPrefix(mesh.dm.getOptionsPrefix())
-    return dm
-
-
-@contextmanager
-def partitioned(mesh, dm):
-    """A partitioner for a clone of a mesh's DM; the one that both share is theirs again when the block ends."""
-    used = mesh.dm.getPartitioner()
-    try:
-        yield PETSc.Partitioner().create(dm.comm)
-    finally:
-        mesh.dm.setPartitioner(used)
-        dm.setPartitioner(used)
-
-
 def overlap_of(dm, comm) -> int:
     """1 if some rank holds cells of another one, else 0. Collective."""
     if comm.size == 1:
@@ -199,7 +181,8 @@ def redistributed(mesh, target: np.ndarray, values: np.ndarray):
     values [num_cells] int64 travel with the cells. The overlap is as deep as it was, at most one layer.
     On one rank nothing moves. Returns mesh, values [num_cells].
     """
-    overlap, dm = overlap_of(mesh.dm, mesh.comm), clone_of(mesh)
+    overlap, dm = overlap_of(mesh.dm, mesh.comm), mesh.dm.clone()
+    dm.setOptionsPrefix(mesh.dm.getOptionsPrefix())
     if mesh.comm.size == 1:
         moved = copy.copy(mesh)
         moved.dm, moved.labels_table = dm, Labels(dm, mesh.comm, mesh.exchange)
@@ -224,15 +207,18 @@ def _carried(sf, values: np.ndarray, dm) -> np.ndarray:
 
 
 def _distribute(dm, mesh, target: np.ndarray):
-    """Distribute a clone of a mesh's DM. Returns the star forest of its points."""
+    """Distribute a clone of a mesh's DM, whose partitioner both share. Returns the star forest of its points."""
     by_point = np.empty(mesh.num_cells, np.int64)  # PETSc counts owned cells, in its own order
     by_point[np.argsort(np.argsort(mesh.topology.cells[: mesh.num_cells]))] = target
     sizes = np.bincount(by_point, minlength=mesh.comm.size).astype(PETSc.IntType)
-    with partitioned(mesh, dm) as partitioner:
-        partitioner.setType(PETSc.Partitioner.Type.SHELL)
-        partitioner.setShellPartition(mesh.comm.size, sizes, np.argsort(by_point, kind="stable").astype(PETSc.IntType))
-        dm.setPartitioner(partitioner)
-        return dm.distribute(0)
+    used, partitioner = mesh.dm.getPartitioner(), PETSc.Partitioner().create(dm.comm)
+    partitioner.setType(PETSc.Partitioner.Type.SHELL)
+    partitioner.setShellPartition(mesh.comm.size, sizes, np.argsort(by_point, kind="stable").astype(PETSc.IntType))
+    dm.setPartitioner(partitioner)
+    found = dm.distribute(0)
+    mesh.dm.setPartitioner(used)
+    dm.setPartitioner(used)
+    return found
 
 
 def by_metis(prefix: str) -> bool:
