@@ -365,10 +365,7 @@ def box_cells(faces, simplex: bool, lower, upper) -> CellList:
     """A box of faces[0] × faces[1] (× faces[2]) squares or cubes; simplices split each along its diagonal (Kuhn)."""
     faces = tuple(int(n) for n in faces)
     cell = box_cell(len(faces), simplex)
-    lower, upper = (
-        np.broadcast_to(np.asarray(lower, float), len(faces)),
-        np.broadcast_to(np.asarray(upper, float), len(faces)),
-    )
+    lower, upper = (np.broadcast_to(np.asarray(end, float), len(faces)) for end in (lower, upper))
     if min(faces) < 1:
         raise MeshError(f"A box of {faces} cells was asked for; each direction takes 1 or more.")
     if not ((lower < upper) & np.isfinite(lower) & np.isfinite(upper)).all():
@@ -394,14 +391,7 @@ def box_cells(faces, simplex: bool, lower, upper) -> CellList:
 
 def _tensor(strides) -> np.ndarray:
     """Vertex offsets of a square or cube in basix' order [1, vertex]: the first axis runs fastest."""
-    return np.array(
-        [
-            [
-                sum(s for s, bit in zip(strides, bits[::-1], strict=True) if bit)
-                for bits in product((0, 1), repeat=len(strides))
-            ]
-        ]
-    )
+    return np.array([list(product((0, 1), repeat=len(strides)))]) @ strides[::-1]
 
 
 def _kuhn(strides) -> np.ndarray:
