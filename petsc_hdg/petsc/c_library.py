@@ -167,9 +167,8 @@ def cell_shapes(dm) -> dict[str, int]:
 
 def is_of_shape(dm, name: str) -> np.ndarray:
     """This rank's cells [cell] bool that have the shape of a name."""
-    return np.isin(
-        _polytopes(dm, *dm.getHeightStratum(0)), [kind for kind, known in _POLYTOPES.items() if known == name]
-    )
+    kinds = [kind for kind, known in _POLYTOPES.items() if known == name]
+    return np.isin(_polytopes(dm, *dm.getHeightStratum(0)), kinds)
 
 
 def _polytopes(dm, start: int, end: int) -> np.ndarray:
