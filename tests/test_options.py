@@ -17,7 +17,6 @@ SCHEME_OPTIONS = {
     "hdg_share": ("false", False),
     "hdg_keep": ("false", False),
     "hdg_tile_cells": ("4096", 4096),
-    "hdg_setting": ("full", "full"),
     "hdg_local_max_it": ("7", 7),
     "hdg_local_rtol": ("1e-9", 1e-9),
     "hdg_enrich": ("0", False),

@@ -36,7 +36,7 @@ COLUMNS = ("operator", "unknowns", "KSP", "Vec", "us", "faster", "product", "vec
 WIDTHS = (-22, 10, -8, -9, 10, 7, 8, 8, 8, 9)
 GPU_UNKNOWNS, CPU_UNKNOWNS = (1e6, 5e7), (1e5,)
 # Bytes of an iteration of ours for an unknown, products aside; PETSc's GMRES has no fixed number.
-VECTOR_BYTES = {"CG": 72, "BiCGStab": 144 + 2 * 16}
+VECTOR_BYTES = {"CG": 72, "BiCGStab": 112 + 2 * 40}
 SUM_BYTES = 16  # of CG's p·w, where the product does not sum it
 SHORT = 3  # iterations of the shorter solve
 LARGE, LARGE_TIMES = 1e7, 2  # unknowns whose way to the device and back is uneven, and how many more iterations then

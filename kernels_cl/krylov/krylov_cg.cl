@@ -27,20 +27,6 @@ static inline __global const real4 *cg_row(__global const real4 *given, int coun
   return given + (2 * block + row) * count;
 }
 
-// z = d r in place of r, and sums (r·r, z·r, z·z, .).
-KERNEL(GROUP) void cg_first(int n, __global const real *restrict d, __global real *restrict z, int row,
-                            __global real4 *sums)
-{
-  __local real4 scratch[GROUP];
-  real4 sum = 0;
-  FOR_UNKNOWNS(i, n) {
-    const real ri = z[i], zi = d ? d[i] * ri : ri;
-    if (d) z[i] = zi;
-    sum += (real4)(ri * ri, zi * ri, zi * zi, 0);
-  }
-  store_sum(sum, scratch, sums + row * get_num_groups(0));
-}
-
 // In step k of block `now`: r -= alpha w, as z, and its sums.
 KERNEL(GROUP) void cg_residual(int n, int count, int now, __global const real4 *given, __global real4 *sums,
                                __global const real *restrict w, __global const real *restrict d, __global real *restrict z)

@@ -38,21 +38,6 @@ KERNEL(GROUP) void krylov_rank_totals(int groups, int first, int ranks, int rank
   if (get_local_id(0) == 0) totals[row * ranks + rank] = sum;
 }
 
-// b = d x, and sums of (b·b, a·b, a·a, a).
-KERNEL(GROUP) void krylov_multiply_sums(int n, __global const real *restrict d, __global const real *restrict x,
-                                        __global const real *restrict a, __global real *restrict b, int row,
-                                        __global sum4 *sums)
-{
-  __local sum4 scratch[GROUP];
-  sum4 sum = 0;
-  FOR_UNKNOWNS(i, n) {
-    const real ai = a[i], bi = d[i] * x[i];
-    b[i] = bi;
-    sum += as_sum((real4)(bi * bi, ai * bi, ai * ai, ai));
-  }
-  store_sum(sum, scratch, sums + row * get_num_groups(0));
-}
-
 // y = b - y
 KERNEL(GROUP) void krylov_subtract(int n, __global const real *restrict b, __global real *restrict y)
 {

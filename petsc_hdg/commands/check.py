@@ -43,7 +43,8 @@ def main(arguments: list[str]) -> int:
         reference = world.bcast(_error(world, 1, case, options, backend))
         for ranks in range(2, world.size + 1):
             got = _error(world, ranks, case, options, backend)
-            failed += _compare(world, f"{title}, {ranks} ranks", reference, got, options)
+            different = _report(f"{title}, {ranks} ranks", reference, got, options) if world.rank == 0 else None
+            failed += world.bcast(different)
         failed += _check_devices(world, title, reference, case, options, backend)
     PETSc.Sys.Print("all agree" if not failed else f"different: {plural(failed, 'comparison')}")
     return 1 if failed else 0
@@ -114,10 +115,6 @@ def _check_devices(world, title: str, reference: float, case, options, backend: 
             continue
         failed += _report(f"{title}, {describe(device)}", reference, got, options)
     return world.bcast(failed)
-
-
-def _compare(world, title: str, reference: float, got: float | None, options) -> int:
-    return world.bcast(_report(title, reference, got, options) if world.rank == 0 else None)
 
 
 def _report(title: str, reference: float, got: float, options) -> int:

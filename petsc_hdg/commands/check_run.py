@@ -109,9 +109,8 @@ def watch(solutions: Solutions) -> None:
         with solutions.solving(f"Problem.solve ({self.options.backend})") as keep:
             u = plain(self, guess)
             if keep:
-                if self.options.hdg_setting != "full":
-                    with preconditioners.smoothing(self, self.snes):
-                        refine_snes(self.snes, u)
+                with preconditioners.smoothing(self, self.snes):
+                    refine_snes(self.snes, u)
                 keep(u)
         return u
 

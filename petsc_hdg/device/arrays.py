@@ -13,7 +13,6 @@ from petsc_hdg.device.context import Device
 from petsc_hdg.device.kernel import Kernel
 from petsc_hdg.device.platforms import opencl
 from petsc_hdg.errors import DeviceError
-from petsc_hdg.value_checks import plural
 
 
 class Arrays:
@@ -143,17 +142,6 @@ class Arrays:
     def total(self) -> tuple[int, int]:
         """Bytes copied so far: (to the device, to the host)."""
         return sum(self.h2d.values()), sum(self.d2h.values())
-
-    def view(self) -> str:
-        """A table of the bytes copied, by name and by callback."""
-        lines = [f"copies: {self.total()[0]} bytes to the device, {self.total()[1]} to the host"]
-        for name in sorted(self.h2d.keys() | self.d2h.keys()):
-            lines.append(f"  {name}: {self.h2d.get(name, 0)} to the device, {self.d2h.get(name, 0)} to the host")
-        for name, counts in self.callbacks.items():
-            calls = max(counts["calls"], 1)
-            each = f"{counts['h2d'] // calls} to the device, {counts['d2h'] // calls} to the host"
-            lines.append(f"  {name}, each of {plural(counts['calls'], 'call')}: {each}")
-        return "\n".join(lines)
 
     def _allocate(self, nbytes: int, flags=None):
         cl, memory = opencl(), self.device.memory

@@ -100,7 +100,7 @@ class Steps:
     def advance(self, k: int) -> None:
         """Direction of step k, its product and sums. Collective."""
         self._run("direction", k, self.r, self.v, self.p)
-        self.operation.apply_and_sum(self.p, self.v, self.q, self.sums.row(k % 2, ROW_V), self.sums.buffer)
+        self._multiply(self.p, self.v, self.q, self.sums.row(k % 2, ROW_V))
 
     def step(self, k: int):
         """Step k; returns v·q, (t·t, s·t, s·s), (r·r, r·q). Collective."""
@@ -123,10 +123,14 @@ class Steps:
 
     def _half(self, k: int) -> None:
         self._run("half", k, self.r, self.v, self.s)
-        self.operation.apply_and_sum(self.s, self.t, self.s, self.sums.row(k % 2, ROW_T), self.sums.buffer)
+        self._multiply(self.s, self.t, self.s, self.sums.row(k % 2, ROW_T))
 
     def _update(self, k: int) -> None:
         self._run("update", k, self.sums.buffer, self.p, self.s, self.t, self.q, self.x, self.r)
+
+    def _multiply(self, x, y, other, row: int) -> None:
+        self.operation.apply(x, y)
+        self.vectors.run("sums", other, y, row, self.sums.buffer)
 
     def _run(self, name: str, k: int, *arguments) -> None:
         count, given = self.sums.given

@@ -29,7 +29,6 @@ class Steps:
     def __init__(self, vectors):
         self.vectors = vectors
         self.r, self.w = vectors.buffer("r"), vectors.buffer("w")
-        self._first = vectors.kernel("cg_first")
 
     def begin(self, matrix, preconditioner, x) -> None:
         """A solve begins."""
@@ -46,14 +45,14 @@ class Steps:
 
     def _sum_first(self, row: int, sums) -> None:
         """(r·r, z·r, z·z) of the first residual."""
+        z = self.w if self.is_fused else self.z  # w holds nothing yet
+        self._precondition(z, row, sums)
         if self.is_fused:
-            self._first(self.vectors.items, self.vectors.count, self.diagonal, self.r, row, sums)
-        else:
-            self._precondition(row, sums)
+            self.vectors.copy(z, self.r)
 
-    def _precondition(self, row: int, sums) -> None:
-        self.preconditioner.apply(self.r, self.z)
-        self.vectors.run("sums", self.z, self.r, row, sums)
+    def _precondition(self, z, row: int, sums) -> None:
+        self.preconditioner.apply(self.r, z)
+        self.vectors.run("sums", z, self.r, row, sums)
 
     def _bound_sums(self, kernel, total, p, product, row: int, sums):
         """The launch that sums p·product, or its parts."""
@@ -154,7 +153,7 @@ class PairSteps(Steps):
 
     def _precondition_residual(self, now: int) -> None:
         if not self.is_fused:
-            self._precondition(self.sums.row(now, ROW_R), self.sums.buffer)
+            self._precondition(self.z, self.sums.row(now, ROW_R), self.sums.buffer)
 
     def finish(self) -> None:
         if self._left is not None:
@@ -226,7 +225,7 @@ class SingleSteps(Steps):
     def _end(self, block: int) -> None:
         """z = B r where the kernel has not left it, the product with z, and the groups' sums of a block."""
         if not self.is_fused:
-            self._precondition(2 * block + ROW_R, self.sums.buffer)
+            self._precondition(self.z, 2 * block + ROW_R, self.sums.buffer)
         self._multiply(block)
 
     def _multiply(self, block: int) -> None:

@@ -15,7 +15,7 @@ from .matrices import ShellProduct
 from .preconditioners import LEFT, MAKERS
 from .smoothers import Smoother, steps_between
 from .solver import ConvergenceMonitor, DeviceSolver, Norm, Reason
-from .vectors import Rows, Vectors
+from .vectors import Vectors
 
 
 class Chebyshev(DeviceSolver):
@@ -31,7 +31,7 @@ class Chebyshev(DeviceSolver):
     def __init__(self):
         super().__init__()
         self.bounds: tuple[float, float] | None = None
-        self._sums = None
+        self._smoother: Smoother | None = None
 
     def setFromOptions(self, ksp) -> None:
         """Read the options. Raises OptionError."""
@@ -47,7 +47,7 @@ class Chebyshev(DeviceSolver):
 
     def reset(self, ksp) -> None:
         super().reset(ksp)
-        self.bounds = self._sums = None
+        self.bounds = self._smoother = None
 
     def view(self, ksp, viewer) -> None:
         super().view(ksp, viewer)
@@ -55,107 +55,51 @@ class Chebyshev(DeviceSolver):
             viewer.printfASCII(f"    eigenvalues between {self.bounds[0]:.6g} and {self.bounds[1]:.6g}\n")
 
     def prepare(self, ksp, arrays, count) -> None:
-        before = self.preconditioner
+        before = self.matrix, self.preconditioner
         super().prepare(ksp, arrays, count)
-        if self.bounds is None or self.preconditioner is not before:
+        if self._smoother is None or before != (self.matrix, self.preconditioner):
+            self._smoother = Smoother(ShellProduct(self.matrix), self.preconditioner, self.vectors, ())
+        if self.bounds is None or self.preconditioner is not before[1]:
             self.bounds = self._find_bounds(ksp)
-
-    def sums(self):
-        """Rows of sums, and the kernel of a step."""
-        if self._sums is None:
-            self._sums = Rows(self.vectors, 2), self.vectors.kernel("chebyshev_step")
-        return self._sums
 
     def _find_bounds(self, ksp) -> tuple[float, float]:
         if self.given != (0.0, 0.0):
             return self.given
-        mat = ksp.getOperators()[0]
-        smoother = Smoother(ShellProduct(mat, self.vectors), self.preconditioner, self.vectors, ())
-        first, steps = mat.getOwnershipRange()[0], max(1, int(self.steps))
-        smallest, largest = Arnoldi(smoother, steps).extreme(first)
+        first, steps = ksp.getOperators()[0].getOwnershipRange()[0], max(1, int(self.steps))
+        smallest, largest = Arnoldi(self._smoother, steps).extreme(first)
         a, b, c, d = self.transform
         return a * smallest + b * largest, c * smallest + d * largest
 
     def iterate(self, monitor: ConvergenceMonitor, b, x, guessed: bool) -> None:
-        run = _Run(self, monitor, b)
-        before, now = x, self.vectors.buffer("now")
-        self._current = lambda: now if monitor.iteration else x
-        if guessed:
-            self.operation.matrix.mult(x, run.product)
-        coefficients = steps_between(*self.bounds)
-        _, mix, scale = next(coefficients)
-        run.step(0.0, mix if guessed else 0.0, scale, run.product if guessed else None, x, now)
-        if run.stops(0, now if monitor.max_it > 1 else None):
-            return None
-        if monitor.max_it == 0:
-            return monitor.stop(Reason.DIVERGED_MAX_IT)
-        monitor.begin(1)
-        for k in range(1, monitor.max_it):
-            monitor.begin(k + 1)
-            keep, mix, scale = next(coefficients)
-            monitor.flops += 7
-            run.multiply(now)
-            run.step(0.0 if k == 1 and not guessed else keep, mix, scale, run.product, now, before)
-            if run.stops(k, before if k + 1 < monitor.max_it else None):
-                break
-            before, now = now, before
-        if not monitor.stopped:
-            run.multiply(now)
-            run.step(0.0, 0.0, 1.0, run.product, None, before)
-            if not run.stops(monitor.max_it, None):
-                run.end()
-        if now is not x:
-            self.vectors.copy(now, x)
-        return None
-
-
-class _Run:
-    """Launches of one solve."""
-
-    def __init__(self, solver: Chebyshev, monitor: ConvergenceMonitor, b):
-        self.vectors, self.operation, self.monitor, self.b = solver.vectors, solver.operation, monitor, b
-        self.product = self.vectors.buffer("product")
-        self.sums, self.kernel = solver.sums()
-        self.has_norm = monitor.norm_type != Norm.NONE
-        self._multiplied = None  # what has been multiplied by A ahead
-
-    def multiply(self, x) -> None:
-        """product = A x, unless that is under way already. Collective."""
-        if self._multiplied is not x:
-            self.operation.matrix.mult(x, self.product)
-        self._multiplied = None
-
-    def step(self, keep: float, mix: float, scale: float, product, x, out) -> None:
-        """out = keep out + mix x + scale B (b - product), and the residual's sums. Collective."""
-        vectors, preconditioner = self.vectors, self.operation.preconditioner
-        if preconditioner.is_diagonal:
-            self._launch(keep, mix, scale, self.b, product, preconditioner.diagonal, x, out, 0)
-            return
+        vectors, has_norm, now, before = self.vectors, monitor.norm_type != Norm.NONE, x, self.vectors.buffer("now")
         r, z = vectors.buffer("r"), vectors.buffer("z")
-        vectors.copy(self.b if product is None else product, r)
-        if product is not None:
-            vectors.run("subtract", self.b, r)
-        preconditioner.apply(r, z)
-        vectors.run("sums", z, r, 0, self.sums.buffer)
-        self._launch(keep, mix, scale, z, None, None, x, out, 1)
-
-    def _launch(self, *arguments) -> None:
-        self.kernel(self.vectors.items, self.vectors.count, *arguments, self.sums.buffer)
-
-    def stops(self, iteration: int, following) -> bool:
-        """True if the residual of the last step ends the solve; `following` is what comes next. Collective."""
-        if not self.has_norm:
-            return False
-        self.sums.read(0, 1)
-        if following is not None and self.operation.on_device:
-            self.operation.matrix.mult(following, self.product)
-            self._multiplied = following
-        rr, _, zz, _ = self.vectors.over_ranks(self.sums.wait()[0])
-        return self.monitor.check(iteration, self.monitor.norm(rr, rr, zz))
-
-    def end(self) -> None:
-        """All steps are done."""
-        self.monitor.stop(Reason.DIVERGED_MAX_IT if self.has_norm else Reason.CONVERGED_ITS)
+        self._current = lambda: now
+        for k, (keep, mix, scale) in enumerate(steps_between(*self.bounds)):
+            is_known = guessed or k > 0
+            if k:  # PETSc counts an iteration before it tests the one before
+                monitor.begin(min(k + 1, monitor.max_it))
+            if has_norm:
+                self.operation.residual(b, now, is_known, r)
+                self.preconditioner.apply(r, z)
+                rr, _, zz, _ = vectors.sums(z, r)
+                if monitor.check(k, monitor.norm(rr, rr, zz)):
+                    break
+            if k == monitor.max_it:
+                monitor.stop(Reason.DIVERGED_MAX_IT if has_norm or k == 0 else Reason.CONVERGED_ITS)
+                break
+            if k == 0:
+                monitor.begin(1)
+            monitor.flops += 7
+            if has_norm:
+                vectors.run("combine", scale, z, keep, before)
+                vectors.run("combine", mix, now, 1.0, before)
+            elif is_known:
+                self._smoother.step(b, now, before, keep, mix, scale)
+            else:
+                self._smoother.update(None, None, b, before, 0.0, 0.0, scale)
+            before, now = now, before
+        if now is not x:
+            vectors.copy(now, x)
 
 
 class InnerSolve:

@@ -133,19 +133,19 @@ def level_operator(mat, vectors: Vectors):
     """An object with `num_rows`, `apply(x, y)`, `residual(b, x, y)`. Collective; raises Unsupported."""
     if is_assembled(mat):
         return mirrored(mat, vectors.arrays)
-    ours = ShellProduct(mat, vectors)
+    ours = ShellProduct(Matrix(mat, vectors))
     if not ours.matrix.on_device:
         raise Unsupported(f"multigrid with a matrix of type {mat.getType()} on a level")
     return ours
 
 
 class ShellProduct:
-    """Products with one of our shell matrices; `fuses`: whether `step` also does the update that follows."""
+    """Products with a matrix as levels have them; `fuses`: whether `step` also does the update that follows."""
 
-    def __init__(self, mat, vectors: Vectors):
-        self.matrix, self.vectors = Matrix(mat, vectors), vectors
-        self.num_rows = vectors.count
-        self.fuses = self.matrix.fuses
+    def __init__(self, matrix: Matrix):
+        self.matrix, self.vectors = matrix, matrix.vectors
+        self.num_rows = matrix.vectors.count
+        self.fuses = matrix.fuses
 
     def apply(self, x, y) -> None:
         """y = A x. Collective."""

@@ -181,17 +181,6 @@ class Operation:
         first(x, between)
         second(between, y)
 
-    def apply_and_sum(self, x, y, other, row: int, sums) -> None:
-        """The same, and this rank's sums of (y·y, other·y, other·other, .) in a row of a buffer"""
-        preconditioner, vectors = self.preconditioner, self.vectors
-        if self.is_left and preconditioner.is_diagonal and preconditioner.diagonal is not None:
-            between = vectors.buffer("between")
-            self.matrix.mult(x, between)
-            vectors.run("multiply_sums", preconditioner.diagonal, between, other, y, row, sums)
-        else:
-            self.apply(x, y)
-            vectors.run("sums", other, y, row, sums)
-
     def residual(self, b, x, guessed: bool, out) -> None:
         """out = b - A x, b if nothing is `guessed`"""
         if guessed:

@@ -65,7 +65,7 @@ class Vectors:
 
     @cached_property
     def _kernels(self) -> dict:
-        names = ("sums", "multiply_sums", "subtract", "multiply", "combine", "shift", "set", "noise", "invert")
+        names = ("sums", "subtract", "multiply", "combine", "shift", "set", "noise", "invert")
         return {name: self.kernel(f"krylov_{name}") for name in names}
 
     def run(self, name: str, *arguments) -> None:

@@ -14,22 +14,12 @@ from ..threads import in_threads, stable_order, stable_order_of
 CHUNK = 1 << 14  # points worked on at a time: temporaries stay in the cache
 INNER, BY_VERTEX, BY_FACET = 0, 1, 2  # how a cell touches other ranks
 BITS = {2: 31, 3: 21}  # bits of a coordinate in a 64-bit key
-# Distances and masks that spread the bits of a coordinate, so that `dim - 1` gaps stand between them.
+_GROUPS = (16, 8, 4, 2, 1)
+# Distances and masks that spread the bits of a coordinate, so that `dim - 1` gaps stand between them: groups of 16 bits
+# stand apart first, then of 8, 4, 2 and 1.
 _SPREAD = {
-    2: (
-        (16, 0x0000FFFF0000FFFF),
-        (8, 0x00FF00FF00FF00FF),
-        (4, 0x0F0F0F0F0F0F0F0F),
-        (2, 0x3333333333333333),
-        (1, 0x5555555555555555),
-    ),
-    3: (
-        (32, 0x1F00000000FFFF),
-        (16, 0x1F0000FF0000FF),
-        (8, 0x100F00F00F00F00F),
-        (4, 0x10C30C30C30C30C3),
-        (2, 0x1249249249249249),
-    ),
+    dim: [((dim - 1) * size, sum((2**size - 1) << at for at in range(0, 64, dim * size)) % 2**64) for size in _GROUPS]
+    for dim in BITS
 }
 
 

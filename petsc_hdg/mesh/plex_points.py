@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 from mpi4py import MPI
@@ -11,13 +10,11 @@ from petsc4py import PETSc
 
 from ..petsc import c_library
 from ..threads import taken
-from .geometry import stratum_values
 from .graph import Graph
-from .labels import mark, stratum_points, values_of
-from .shapes import CELLS, Shape, shape
+from .labels import mark
+from .shapes import Shape
 from .topology import cells_of_facets
 
-OF_POINTS = {"celltype", "depth"}  # labels that come with the points
 # DMPolytopeType of cells, faces and edges.
 _KINDS = {"triangle": (3, 1), "quadrilateral": (4, 1), "tetrahedron": (6, 3, 1), "hexahedron": (7, 4, 1)}
 
@@ -27,8 +24,9 @@ class PlexPoints:
     """The points of an interpolated mesh on this rank, which may have none.
 
     cones, orientations: dimension, from that of the mesh to 1 → [point, cone], plex points and how they are turned.
-    start: dimension, the same and 0 → its first plex point.   vertices [vertex, dim]: coordinates, None where vertices
-    alone do not have them.   named: (label, value, its plex points).   labels: names of all labels.   name: the mesh's.
+    start: dimension, the same and 0 → its first plex point.   vertices [vertex, dim]: coordinates.
+    named: (label, value, its plex points).
+    labels: names of all labels.
     periods [dim]: lengths after which the mesh repeats itself, 0 for directions in which it does not.
     """
 
@@ -36,10 +34,9 @@ class PlexPoints:
     cones: dict[int, np.ndarray]
     orientations: dict[int, np.ndarray]
     start: dict[int, int]
-    vertices: np.ndarray | None
+    vertices: np.ndarray
     named: list[tuple[str, int, np.ndarray]] = field(default_factory=list)
     labels: set[str] = field(default_factory=set)
-    name: str = ""
     periods: np.ndarray | None = None
 
     @classmethod
@@ -52,61 +49,20 @@ class PlexPoints:
         of_all = (dict(zip(dimensions, each, strict=True)) for each in (cones, orientations))
         return cls(of, *of_all, start, vertices, **more)
 
-    @classmethod
-    def of_plex(cls, dm, name: str) -> PlexPoints | None:
-        """The points of a DM and its name, all on this rank; None of one without facets, or of several cell shapes."""
-        shapes = list(c_library.cell_shapes(dm))
-        if len(shapes) != 1 or shapes[0] not in CELLS or dm.getDepth() != dm.getDimension():
-            return None
-        of = shape(shapes[0])
-        stratum = {d: dm.getDepthStratum(d) for d in range(of.dim + 1)}
-        cones, orientations = (
-            {d: c_library.cones(dm, *stratum[d], of.cone_size(d), turned) for d in range(of.dim, 0, -1)}
-            for turned in (False, True)
-        )
-        labels = {dm.getLabelName(i) for i in range(dm.getNumLabels())} - OF_POINTS
-        named = [
-            (label, int(v), stratum_points(dm, label, v)) for label in sorted(labels) for v in values_of(dm, label)
-        ]
-        start = {d: first for d, (first, _) in stratum.items()}
-        vertices, periods = _vertices(dm, of.dim, stratum[0]), c_library.periods(dm)
-        found = cls(of, cones, orientations, start, vertices, named, labels, name, periods)
-        return found if found.is_manifold else None
-
     @property
     def num_cells(self) -> int:
         """Number of cells."""
         return len(self.cones[self.shape.dim])
 
-    def mark(self, name: str, points: np.ndarray) -> None:
-        """Give plex points a name."""
-        self.named.append((name, 1, points))
-        self.labels.add(name)
+    def mark(self, labels: list[tuple[str, int]], points: np.ndarray) -> None:
+        """Give plex points labels with values."""
+        self.named += [(label, value, points) for label, value in labels]
+        self.labels |= {label for label, _ in labels}
 
-    @cached_property
-    def _facets(self) -> np.ndarray:
-        """Facets of each cell [cell, facet], counted from 0."""
+    def dual_graph(self) -> Graph | None:
+        """Cells, joined by the facets that two of them share; None where a facet has three cells."""
         dim = self.shape.dim
-        return self.cones[dim] - self.start[dim - 1]
-
-    @cached_property
-    def _sides(self) -> np.ndarray:
-        return cells_of_facets(self._facets, len(self.cones[self.shape.dim - 1]))
-
-    @property
-    def is_manifold(self) -> bool:
-        """True if no facet has three cells."""
-        return self._facets.size == np.count_nonzero(self._sides >= 0)
-
-    def dual_graph(self) -> Graph:
-        """Cells, joined by the facets that two of them share."""
-        cells = np.arange(self.num_cells)[:, None]
-        first, last = np.moveaxis(self._sides[self._facets], 2, 0)
-        other = np.where(first == cells, last, first)
-        inside = other >= 0
-        start = np.concatenate([[0], np.cumsum(np.count_nonzero(inside, axis=1))])
-        neighbour = other[inside].astype(np.int64)
-        return Graph(start, neighbour, np.ones(len(neighbour), np.int64), np.ones(len(cells)))
+        return dual_graph(self.cones[dim] - self.start[dim - 1], len(self.cones[dim - 1]))
 
     def parts(self, target: np.ndarray, ranks: int) -> list[tuple[PlexPoints, np.ndarray, np.ndarray]]:
         """The part of the mesh for each rank: its points, numbered within the part; the numbers of those that another
@@ -142,7 +98,6 @@ class PlexPoints:
                 taken(self.vertices, rows[0]),
                 named=[(name, value, number[p][number[p] >= 0]) for name, value, p in self.named],
                 labels=self.labels,
-                name=self.name,
                 periods=self.periods,
             )
             found.append((part, number[shared], np.stack([owner[shared], number_there[shared]], axis=1)))
@@ -173,23 +128,24 @@ class PlexPoints:
             dm.createLabel(name)
         for name, value, points in self.named:
             mark(dm, name, points, value)
-        if name := comm.bcast(self.name):
-            dm.setName(name)
         periods = comm.bcast(self.periods)
         if periods is not None and periods.any():
             c_library.set_periods(dm, periods)
         return dm
 
 
-def _vertices(dm, dim: int, stratum: tuple[int, int]) -> np.ndarray | None:
-    """Coordinates [vertex, dim]; None unless they are those of the vertices alone, in as many dimensions as the cells
-    have."""
-    section, (first, end) = dm.getCoordinateSection(), stratum
-    if dm.getCoordinateDim() != dim or section.getStorageSize() != (end - first) * dim:
+def dual_graph(facets: np.ndarray, count: int) -> Graph | None:
+    """Cells, joined by the facets that two of them share, from their facets [cell, facet] of `count`; None where a
+    facet has three cells."""
+    sides = cells_of_facets(facets, count)
+    if facets.size != np.count_nonzero(sides >= 0):
         return None
-    if section.getOffset(first) != 0:
-        return None
-    return stratum_values(section, dm.getCoordinatesLocal().getArray(), first, end, dim)
+    first, last = np.moveaxis(sides[facets], 2, 0)
+    other = np.where(first == np.arange(len(facets))[:, None], last, first)
+    inside = other >= 0
+    start = np.concatenate([[0], np.cumsum(np.count_nonzero(inside, axis=1))])
+    neighbour = other[inside].astype(np.int64)
+    return Graph(start, neighbour, np.ones(len(neighbour), np.int64), np.ones(len(facets)))
 
 
 class PointExchange:

@@ -174,7 +174,8 @@ def check_conforming(mesh) -> None:
         return
     extent = np.ptp(vertices, axis=0).max()
     middles = middles[np.isin(*(_keys(x, extent) @ MIXED[: mesh.dim] for x in (middles, vertices)))]  # few, if any
-    hanging = np.isin(*(_records(_keys(x, extent)) for x in (middles, vertices)))
+    records = (_keys(x, extent).view([("", np.int64)] * mesh.dim).ravel() for x in (middles, vertices))
+    hanging = np.isin(*records)
     places = np.concatenate(mesh.comm.allgather(middles[hanging]))
     if len(places):
         count, near = len(np.unique(places, axis=0)), ", ".join(f"{x:.4g}" for x in places[0])
@@ -197,9 +198,4 @@ def _exterior_corners(mesh) -> np.ndarray:
 
 def _keys(points: np.ndarray, extent: float) -> np.ndarray:
     """Numbers [point, dim] that are equal where points [point, dim] are close."""
-    return np.floor(points / (CLOSE * extent) + 0.377).astype(np.int64)
-
-
-def _records(keys: np.ndarray) -> np.ndarray:
-    """Keys [point, dim] as records [point]."""
-    return np.ascontiguousarray(keys).view([("", np.int64)] * keys.shape[1]).ravel()
+    return np.floor(points / (CLOSE * extent) + 0.377).astype(np.int64, order="C")

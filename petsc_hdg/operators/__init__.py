@@ -21,7 +21,6 @@ _PUBLIC = {
     "CondensedOperator": "condensed.operator",
     "ConformingSubspace": "conforming",
     "FacetBlockJacobi": "trace.matrix",
-    "FullSystem": "condensed.full",
     "JacobianContext": "matfree",
     "JointState": "condensed.in_time",
     "MixedOperator": "cg.mixed",

@@ -31,7 +31,6 @@ PROGRESS = ("auto", "on", "off")
 VARIANTS = ("auto", "cell", "transpose", "tensor", "patch")
 TRACE_MATS = ("auto", "dbf", "element", "symmetric", "aij")
 CG_STABILIZATIONS = ("none", "supg")
-SETTINGS = ("condensed", "full")
 PENALTIES = ("shahbazi", "paper")
 SIPG_KERNELS = ("auto", "affine", "fused", "split")
 POLY_SPACES = ("total", "tensor")
@@ -157,7 +156,6 @@ class Options:
     hdg_tile_cells: int = option(
         0, "number of cells condensed at once (0: chosen from the device memory)", minimum=0, maximum=2**31 - 1
     )
-    hdg_setting: str = option("condensed", "unknowns of the solver: the trace, or u, q and the trace", choices=SETTINGS)
     hdg_local_max_it: int = option(25, "maximum Newton iterations per local problem", minimum=1, maximum=10_000)
     hdg_local_rtol: float = option(
         1e-12, "relative residual tolerance of the local Newton iteration", minimum=0, maximum=1
@@ -302,8 +300,7 @@ def chosen_pmat(options: Options, physics, derivative: str = "other", assembled:
     if options.backend == "poly_gpu" and given == "mg":
         return "agglomerates"
     if options.backend == "hdg_gpu":
-        is_stored = options.hdg_trace_mat != "aij" and options.hdg_setting != "full"
-        if not is_stored or given != "mg" or assembled != ASSEMBLED or derivative == "other":
+        if options.hdg_trace_mat == "aij" or given != "mg" or assembled != ASSEMBLED or derivative == "other":
             return "aij"
         if derivative == "flow":  # steps of pseudo time grow without end
             grows = PETSc.Options(options.prefix).getString("ts_type", "") == "pseudo"

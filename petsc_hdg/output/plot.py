@@ -117,8 +117,10 @@ def _panels(given: Mapping, wish: Picture, element, num_cells: int) -> list[tupl
     found = []
     for title, values in given.items():
         nodal = at_nodes("values", values, element, num_cells)
-        label = wish.label or ("magnitude" if nodal.shape[2] > 1 else "")
-        found.append((_scalar(nodal), replace(wish, label=label, title=title or wish.title)))
+        label = wish.label
+        if nodal.shape[2] > 1:
+            nodal, label = np.linalg.norm(nodal, axis=2, keepdims=True), label or "magnitude"
+        found.append((nodal, replace(wish, label=label, title=title or wish.title)))
     return found
 
 
@@ -158,11 +160,6 @@ def _picture(given: dict) -> Picture:
             known = ("values", "cell_regions", "boundaries", "displacement", *known)
             raise OptionError(f"plot has no option '{name}'; known are {', '.join(known)}.")
     return Picture(**given)
-
-
-def _scalar(values: np.ndarray) -> np.ndarray:
-    """Values [cell, node, 1]: the magnitude of several components."""
-    return values if values.shape[2] == 1 else np.linalg.norm(values, axis=2, keepdims=True)
 
 
 def _tags(cell_regions, num_cells: int) -> np.ndarray:

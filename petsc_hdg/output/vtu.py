@@ -135,9 +135,10 @@ class _Packed:
     @classmethod
     def of(cls, comm, name: str, values: np.ndarray) -> _Packed:
         """The array whose part on this rank is `values` [row] or [row, component]. Collective."""
-        data = little_endian(values).tobytes()
-        total = comm.allreduce(len(data))
-        return cls(array_head(name, values), total, packed_blocks(whole_blocks(comm, data, BLOCK)))
+        data = values.astype(values.dtype.newbyteorder("<"), copy=False).tobytes()
+        total, whole = comm.allreduce(len(data)), whole_blocks(comm, data, BLOCK)
+        blocks = [zlib.compress(whole[start : start + BLOCK], _LEVEL) for start in range(0, len(whole), BLOCK)]
+        return cls(array_head(name, values), total, blocks)
 
 
 def _stream(comm, parts: list[bytes | _Packed]) -> Iterator[bytes]:
@@ -227,21 +228,11 @@ def padded(values: np.ndarray, dim: int) -> np.ndarray:
     return np.pad(values, ((0, 0), (0, 1))) if dim == values.shape[-1] == 2 else values
 
 
-def little_endian(values: np.ndarray) -> np.ndarray:
-    """Values as the file has them."""
-    return np.ascontiguousarray(values, values.dtype.newbyteorder("<"))
-
-
 def array_head(name: str, values: np.ndarray) -> bytes:
     """The opening tag of an array like `values` [row] or [row, component]."""
     components = "" if values.ndim == 1 else f' NumberOfComponents="{values.shape[1]}"'
     kind = _TYPES[values.dtype.newbyteorder("<").str[1:]]
     return f'<DataArray type="{kind}" Name="{escape(name)}"{components} format="binary">'.encode()
-
-
-def packed_blocks(data: bytes) -> list[bytes]:
-    """`data` in blocks of BLOCK bytes, each compressed; the last one may be short."""
-    return [zlib.compress(data[start : start + BLOCK], _LEVEL) for start in range(0, len(data), BLOCK)]
 
 
 def blocks_head(packed: list[int], total: int) -> bytes:

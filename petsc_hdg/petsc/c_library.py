@@ -118,12 +118,12 @@ def section_offset(section: ctypes.c_void_p, point: int) -> int:
     return int(offset.value)
 
 
-def cones(dm, start: int, end: int, size: int, orientations: bool = False) -> np.ndarray:
-    """Cones of the points of one stratum, in which every point has a cone of `size` points, or their orientations.
+def cones(dm, start: int, end: int, size: int) -> np.ndarray:
+    """Cones of the points of one stratum, in which every point has a cone of `size` points.
 
     Returns [point, size], plex points, PETSc's integer type (a copy). Raises MeshError if the cones differ in size.
     """
-    return _cones(dm, start, end, size, orientations).reshape(-1, size).copy()
+    return _cones(dm, start, end, size).reshape(-1, size).copy()
 
 
 def mixed_cones(dm, start: int, end: int, most: int) -> np.ndarray:
@@ -135,14 +135,14 @@ def mixed_cones(dm, start: int, end: int, most: int) -> np.ndarray:
     return _cones(dm, start, end, sizes)[first[:, None] + columns]
 
 
-def _cones(dm, start: int, end: int, sizes, orientations: bool = False) -> np.ndarray:
-    """Cones of the points of one stratum, or their orientations, in a row, not copied. sizes: of each, or [point]."""
+def _cones(dm, start: int, end: int, sizes) -> np.ndarray:
+    """Cones of the points of one stratum, in a row, not copied. sizes: of each, or [point]."""
     if end <= start:
         return np.empty(0, INT)
     sizes = np.broadcast_to(sizes, end - start)
     section, array, storage = ctypes.c_void_p(), ctypes.c_void_p(), _c_int()
     call("DMPlexGetConeSection", _pointer(dm), ctypes.byref(section))
-    call("DMPlexGetConeOrientations" if orientations else "DMPlexGetCones", _pointer(dm), ctypes.byref(array))
+    call("DMPlexGetCones", _pointer(dm), ctypes.byref(array))
     call("PetscSectionGetStorageSize", section, ctypes.byref(storage))
     first = section_offset(section, start)
     last = section_offset(section, end - 1)
@@ -167,9 +167,8 @@ def cell_shapes(dm) -> dict[str, int]:
 
 def is_of_shape(dm, name: str) -> np.ndarray:
     """This rank's cells [cell] bool that have the shape of a name."""
-    return np.isin(
-        _polytopes(dm, *dm.getHeightStratum(0)), [kind for kind, known in _POLYTOPES.items() if known == name]
-    )
+    kinds = [kind for kind, known in _POLYTOPES.items() if known == name]
+    return np.isin(_polytopes(dm, *dm.getHeightStratum(0)), kinds)
 
 
 def _polytopes(dm, start: int, end: int) -> np.ndarray:
@@ -250,16 +249,6 @@ def set_periods(dm, lengths: np.ndarray) -> None:
     given = [np.where(lengths > 0, part, -1.0) for part in (lengths / 2 * (1 - 1e-6), 0 * lengths, lengths)]
     call("DMSetPeriodicity", _pointer(dm), *map(_address, given))
     dm.localizeCoordinates()
-
-
-def has_discontinuous_nodes(dm) -> bool:
-    """Return True if this rank's coordinates are stored cell by cell, as PETSc 3.18 reads second-order simplices."""
-    section, (start, end) = dm.getCoordinateSection(), dm.getHeightStratum(0)
-    low, high = section.getChart()
-    if start == end or not (low <= start < high):
-        return False
-    vertex = dm.getDepthStratum(0)[0]
-    return section.getDof(start) > 0 and not (low <= vertex < high and section.getDof(vertex) > 0)
 
 
 def set_coordinate_dm(dm, coordinate_dm) -> None:

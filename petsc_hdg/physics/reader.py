@@ -250,7 +250,7 @@ class Reader:
             return self._robin(what, key, entry, field, components)
         given, signature = entry.g, signatures.DIRICHLET if kind == "Dirichlet" else signatures.NEUMANN
         if kind == "Dirichlet" and isinstance(given, str) and given.strip() == "exact":
-            given, signature = self._exact_of(what, field), signatures.DIRICHLET_EXACT
+            given, signature = self._exact_of(what, field), signatures.EXACT
         elif isinstance(given, str) and given.strip() in self.auxiliary:
             given = self._copy_of(what, self.auxiliary[given.strip()], field, components)
         term = self._term(what, key, "g", given, signature, field, (field.components,))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from petsc4py import PETSc
 
 from .. import operators
-from ..errors import OptionError
 
 CELLS = "cells_"  # prefix of the solver around the elimination, behind the problem's own
 
@@ -16,9 +15,7 @@ def num_owned(problem) -> int:
 
 
 def callbacks(problem, trace: PETSc.Mat, assembled, rough, conforming) -> operators.Callbacks:
-    """Callbacks of trace and cells, from the matrices of the trace. Collective. Raises OptionError."""
-    if problem.options.hdg_setting == "full":
-        raise OptionError(f"-{problem.prefix}hdg_setting full does not go with u_t and hdg_gpu; leave it out")
+    """Callbacks of trace and cells, from the matrices of the trace. Collective."""
     coarse = assembled.mat if assembled is not None else rough or trace
     system = operators.StateMatrix(problem.operator, problem.access, trace, coarse, problem.create_vec())
     return operators.StateCallbacks(

@@ -86,7 +86,10 @@ def derivative(problem) -> str:
 
 
 def view(problem) -> list[str]:
-    """Matrix of the preconditioner of a trace system, and the reason, where the user leaves that open."""
+    """Lines for -fe_view: products by stored entries; the matrix of the preconditioner of a trace system, and the
+    reason, where the user leaves that open."""
+    if problem.stores:
+        return ["  products: by stored entries, which take a CPU less time than kernels"]
     if not problem.discretization.has_jumps or problem.options.pmat != "auto":
         return []
     kind, levels = problem.derivative, problem.pmat == "conforming"
@@ -160,8 +163,3 @@ def suit_stored(problem) -> bool:
     here = not device.is_gpu and getattr(problem.operator, "fast", None) is None
     here = here and times[0] >= LEAST * cores and entries * BYTES <= MEMORY * device.memory_bytes
     return problem.comm.allreduce(int(not here)) == 0
-
-
-def view_stored(problem) -> list[str]:
-    """A line for -fe_view where products take stored entries."""
-    return ["  products: by stored entries, which take a CPU less time than kernels"] if problem.stores else []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import replace
 
 from mpi4py.MPI import MAX
@@ -25,7 +26,8 @@ class Traffic:
     """
 
     def __init__(self, arrays):
-        self._arrays, self._before = arrays, (arrays.total(), _snapshot(arrays), replace(arrays.device.exchanges))
+        self._arrays = arrays
+        self._before = arrays.total(), deepcopy(arrays.callbacks), replace(arrays.device.exchanges)
         self._start, self.seconds, self.exchanges = time.perf_counter(), 0.0, None
         self.to_device = self.to_host = 0
         self.callbacks: dict[str, dict[str, int]] = {}
@@ -36,15 +38,11 @@ class Traffic:
         self.seconds = time.perf_counter() - self._start
         self.exchanges = self._arrays.device.exchanges.since(exchanges)
         self.to_device, self.to_host = (a - b for a, b in zip(self._arrays.total(), totals, strict=True))
-        for name, now in _snapshot(self._arrays).items():
-            before = callbacks.get(name, dict.fromkeys(now, 0))
-            found = {key: now[key] - before[key] for key in now}
+        for name, now in self._arrays.callbacks.items():
+            before = callbacks.get(name, {})
+            found = {key: count - before.get(key, 0) for key, count in now.items()}
             if found["calls"]:
                 self.callbacks[name] = found
-
-
-def _snapshot(arrays) -> dict:
-    return {name: dict(counts) for name, counts in arrays.callbacks.items()}
 
 
 @contextmanager

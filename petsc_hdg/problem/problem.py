@@ -44,7 +44,6 @@ from .linear import (
     solvers,
 )
 from .newton import joint_newton, monitors
-from .newton.joint_newton import solve_full
 from .results import results, viewers
 from .results.evaluated import Evaluated
 from .results.point_functions import function_of
@@ -424,8 +423,6 @@ class Problem(Restartable, Evaluated, Described):
         """Solve F(u) = 0 from `guess` (zero if None) and return u. Raises SolveError on all ranks if that fails."""
         u = self.create_vec() if guess is None else input_data.copied(self, guess)
         with solvers.agreed(self.comm), stages.stage("solve"), memory_traffic.counted(self):
-            if self.options.hdg_setting == "full" and self.is_condensed:
-                return solve_full(self, u)
             with newton_checkpoints.resumed(self, u) as goes_on:
                 self.operator.restart()
                 self.callbacks.null_space.restart()

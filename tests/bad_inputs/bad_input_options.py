@@ -102,10 +102,6 @@ BAD_OPTIONS = {
         "tau is not positive and finite on a facet of cell .*; give -hdg_tau",
     ),
     "degree 10 of HDG": (lambda c, f: problem(c, backend="hdg_gpu", degree=10), "degree 10; hdg_gpu takes 0 to 9"),
-    "full HDG of a transient physics": (
-        lambda c, f: problem(c, physics("f0[0] = u_t[0];"), backend="hdg_gpu", hdg_setting="full").solve(),
-        "hdg_setting full does not go with u_t",
-    ),
     "HDG of two degrees": (
         lambda c, f: problem(c, library.stokes(2), backend="hdg_gpu", degree=2),
         "'stokes' has degree_offset -1 of 'pressure'",
@@ -125,10 +121,6 @@ BAD_OPTIONS = {
     "unknown trace matrix": (
         lambda c, f: by_database(c, hdg_trace_mat="csr"),
         "-hdg_trace_mat csr: not known; valid are auto, dbf, element, symmetric, aij",
-    ),
-    "unknown setting": (
-        lambda c, f: by_database(c, hdg_setting="mixed"),
-        "mixed: not known; valid are condensed, full",
     ),
     "penalty of no effect": (
         lambda c, f: by_database(c, fe_backend="sipg_gpu", sipg_penalty_scale="0"),

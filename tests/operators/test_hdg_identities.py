@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from full_system import solve_full
 from petsc4py import PETSc
 from petsc_options import petsc_options
 from sample_condensed import LAPLACE, by_name, cell_balance
@@ -19,6 +20,7 @@ from petsc_hdg.physics import Dirichlet, Neumann, Physics
 from petsc_hdg.problem import Problem
 
 LU = {"ksp_type": "preonly", "pc_type": "lu"}  # PETSc's own, one rank
+TIGHT = {"snes_rtol": "1e-14", "snes_atol": "1e-14", "snes_stol": "0"}
 
 
 def problem(physics, mesh, degree: int, **settings) -> Problem:
@@ -36,8 +38,7 @@ def mesh_of(cell: str, faces=None) -> Mesh:
 
 def solved(found: Problem) -> np.ndarray:
     """The trace of a solution to round-off."""
-    tight = {"snes_rtol": "1e-14", "snes_atol": "1e-14", "snes_stol": "0"}
-    with petsc_options(**LU, **tight):
+    with petsc_options(**LU, **TIGHT):
         return found.solve()
 
 
@@ -82,30 +83,15 @@ def test_symmetric_physics_is_symmetric_positive_definite(physics, cell, degree,
 def test_condensed_equals_full(physics, cell, degree):
     mesh = bent(mesh_of(cell)) if cell == "triangle" else mesh_of(cell, (2,) * DIM[cell])
     tau = "auto" if physics in ("convection", "elasticity") else "2"  # what follows states does so in its own way
-    condensed, full = (problem(physics, mesh, degree, hdg_setting=s, hdg_tau=tau) for s in ("condensed", "full"))
-    traces = [solved(found) for found in (condensed, full)]
+    condensed = problem(physics, mesh, degree, hdg_tau=tau)
+    with petsc_options(**TIGHT):
+        full, inside = solve_full(problem(physics, mesh, degree, hdg_tau=tau))
+    traces = [solved(condensed), full]
     scale = traces[0].norm(PETSc.NormType.INFINITY)
     assert scale > 1e-2
     assert (traces[0] - traces[1]).norm(PETSc.NormType.INFINITY) < 1e-10 * scale
     values = condensed.cell_values(traces[0])[condensed.physics.fields[0].name]
-    inside = full.full[0].reshape(values.shape)
-    assert np.abs(values - inside).max() < 1e-10 * scale
-
-
-def test_a_preconditioner_of_the_full_setting_is_iterated():
-    with petsc_options(pc_type="jacobi"):
-        full = problem("poisson", mesh_of("triangle"), 1, hdg_setting="full")
-        found = full.solve()
-    right = problem("poisson", mesh_of("triangle"), 1).solve()
-    assert full.linear_iterations > 1 and (found - right).norm() < 1e-6 * right.norm()
-
-
-def test_the_full_setting_has_limits(monkeypatch):
-    monkeypatch.setattr("petsc_hdg.operators.condensed.full.MOST_UNKNOWNS", 100)
-    with pytest.raises(OptionError, match="hdg_setting full has .* unknowns here and takes at most 100; leave it out"):
-        problem("poisson", mesh_of("triangle"), 1, hdg_setting="full").solve()
-    with pytest.raises(OptionError, match="hdg_setting full is for -fe_backend hdg_gpu"):
-        problem("poisson", mesh_of("triangle"), 1, hdg_setting="full", backend="cg_gpu", cg_condense=True).solve()
+    assert np.abs(values - inside.reshape(values.shape)).max() < 1e-10 * scale
 
 
 def test_products_of_all_formats_are_the_same():

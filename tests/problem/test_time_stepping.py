@@ -414,7 +414,6 @@ def test_a_guess_outside_the_domain_of_the_physics(backend):
 
 
 REFUSED = {
-    "hdg_setting full does not go": ({}, {"hdg_setting": "full"}, OptionError),
     "the solver of the trace stopped after 1 iteration ": ({"ksp_max_it": "1", "pc_type": "none"}, {}, SolveError),
 }
 

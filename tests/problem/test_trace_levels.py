@@ -55,7 +55,6 @@ CHOICES = {
     "none": ({}, {"pmat": "none"}, "none"),
     "trace matrix aij": ({}, {"hdg_trace_mat": "aij"}, "aij"),
     "trace matrix of elements": ({}, {"hdg_trace_mat": "element"}, "conforming"),
-    "full setting": ({}, {"hdg_setting": "full"}, "aij"),
     "rough trace matrix": ({}, {"pmat_precision": "single"}, "conforming"),
     "single": ({"ksp_rtol": "1e-5"}, {"precision": "single"}, "conforming"),
     "degree 0": ({}, {"degree": 0}, "conforming"),
@@ -73,7 +72,7 @@ def test_what_options_choose(name):
         problem = made(physics, **settings)
         assert problem.pmat == wanted
         u = problem.solve()
-    same = {name: settings[name] for name in ("degree", "hdg_setting", "precision") if name in settings}
+    same = {name: settings[name] for name in ("degree", "precision") if name in settings}
     with petsc_options(pc_type="lu", ksp_type="preonly"):
         expected = made(physics, pmat="aij", **same).solve()
     assert (u - expected).norm() < (1e-3 if "single" in same.values() else 1e-8) * expected.norm()

@@ -16,11 +16,13 @@ from petsc4py import PETSc
 from ...device.platforms import is_gpu_chosen
 from ...errors import MeshError, collectively
 from ...options import Options, given_truth
-from ...petsc.c_library import has_only_cell_coordinates, reason, shared_points
+from ...petsc import c_library
+from ...petsc.c_library import reason, shared_points
 from ..cell_list import MOST_CELLS
+from ..graph import Graph
 from ..labels import Labels
-from ..plex_points import PlexPoints
-from ..shapes import Shape
+from ..plex_points import PlexPoints, dual_graph
+from ..shapes import CELLS, Shape, shape
 from .metis import balanced_parts
 
 DISTRIBUTION = "dm_distribute"  # options of PETSc that begin so
@@ -66,7 +68,7 @@ def prepare(made, comm, prefix: str, overlap: int, partition_seed: int | None):
     dm.setOptionsPrefix(prefix)
     try:
         if by_us:
-            dm = _set_up_dealt(dm, comm, prefix, partition_seed)
+            _set_up_dealt(dm, comm, prefix, partition_seed)
         else:
             with _options_but(PETSc.Options(prefix), (), **changed):
                 dm.setFromOptions()
@@ -89,8 +91,8 @@ def _asks_to_distribute(prefix: str) -> bool:
     return any(name.startswith(f"{prefix}{DISTRIBUTION}") for name in PETSc.Options().getAll())
 
 
-def _set_up_dealt(dm, comm, prefix: str, seed: int | None):
-    """A DM with PETSc's options applied, whose cells are dealt out by us. Collective.
+def _set_up_dealt(dm, comm, prefix: str, seed: int | None) -> None:
+    """Apply PETSc's options to a DM whose cells are dealt out by us. Collective.
 
     Cells that PETSc makes or changes before it distributes them come in a first round of options, those of BEFORE.
     """
@@ -99,14 +101,10 @@ def _set_up_dealt(dm, comm, prefix: str, seed: int | None):
     if early:
         with _options_but(database, AFTER, **{DISTRIBUTION: "0"}):
             dm.setFromOptions()
-    found = deal(dm, comm, prefix, seed, scatter=not _asks_to_distribute(prefix))
-    with _options_but(database, BEFORE if early else (), **({} if found is dm else {DISTRIBUTION: "0"})):
-        found.setOptionsPrefix(prefix)
-        found.setFromOptions()
-    if found is not dm:
-        dm.destroy()  # and the memory of all cells on rank 0
-    forget(found)
-    return found
+    deal(dm, comm, prefix, seed)
+    with _options_but(database, BEFORE if early else ()):
+        dm.setFromOptions()
+    dm.setPartitioner(PETSc.Partitioner().create(dm.comm))  # as PETSc makes it, not one that knows where cells went
 
 
 @contextmanager
@@ -168,24 +166,6 @@ def is_curved(dm) -> bool:
     )
 
 
-def clone_of(mesh):
-    """A DM of a mesh's cells, to be distributed anew, with its options. Collective."""
-    dm = mesh.dm.clone()
-    dm.setOptionsPrefix(mesh.dm.getOptionsPrefix())
-    return dm
-
-
-@contextmanager
-def partitioned(mesh, dm):
-    """A partitioner for a clone of a mesh's DM; the one that both share is theirs again when the block ends."""
-    used = mesh.dm.getPartitioner()
-    try:
-        yield PETSc.Partitioner().create(dm.comm)
-    finally:
-        mesh.dm.setPartitioner(used)
-        dm.setPartitioner(used)
-
-
 def overlap_of(dm, comm) -> int:
     """1 if some rank holds cells of another one, else 0. Collective."""
     if comm.size == 1:
@@ -201,7 +181,8 @@ def redistributed(mesh, target: np.ndarray, values: np.ndarray):
     values [num_cells] int64 travel with the cells. The overlap is as deep as it was, at most one layer.
     On one rank nothing moves. Returns mesh, values [num_cells].
     """
-    overlap, dm = overlap_of(mesh.dm, mesh.comm), clone_of(mesh)
+    overlap, dm = overlap_of(mesh.dm, mesh.comm), mesh.dm.clone()
+    dm.setOptionsPrefix(mesh.dm.getOptionsPrefix())
     if mesh.comm.size == 1:
         moved = copy.copy(mesh)
         moved.dm, moved.labels_table = dm, Labels(dm, mesh.comm, mesh.exchange)
@@ -226,15 +207,18 @@ def _carried(sf, values: np.ndarray, dm) -> np.ndarray:
 
 
 def _distribute(dm, mesh, target: np.ndarray):
-    """Distribute a clone of a mesh's DM. Returns the star forest of its points."""
+    """Distribute a clone of a mesh's DM, whose partitioner both share. Returns the star forest of its points."""
     by_point = np.empty(mesh.num_cells, np.int64)  # PETSc counts owned cells, in its own order
     by_point[np.argsort(np.argsort(mesh.topology.cells[: mesh.num_cells]))] = target
     sizes = np.bincount(by_point, minlength=mesh.comm.size).astype(PETSc.IntType)
-    with partitioned(mesh, dm) as partitioner:
-        partitioner.setType(PETSc.Partitioner.Type.SHELL)
-        partitioner.setShellPartition(mesh.comm.size, sizes, np.argsort(by_point, kind="stable").astype(PETSc.IntType))
-        dm.setPartitioner(partitioner)
-        return dm.distribute(0)
+    used, partitioner = mesh.dm.getPartitioner(), PETSc.Partitioner().create(dm.comm)
+    partitioner.setType(PETSc.Partitioner.Type.SHELL)
+    partitioner.setShellPartition(mesh.comm.size, sizes, np.argsort(by_point, kind="stable").astype(PETSc.IntType))
+    dm.setPartitioner(partitioner)
+    found = dm.distribute(0)
+    mesh.dm.setPartitioner(used)
+    dm.setPartitioner(used)
+    return found
 
 
 def by_metis(prefix: str) -> bool:
@@ -253,39 +237,31 @@ def deal_points(points: PlexPoints, comm, prefix: str, seed: int | None):
     """A DM of points that lie on rank 0, whose cells go to the ranks by METIS or with a seed at random; None of points
     that are left to PETSc, where a facet has three cells. Collective. Raises MeshError on all ranks."""
     with collectively(comm):
-        is_manifold = points.is_manifold
-    if not comm.bcast(is_manifold):
+        graph = points.dual_graph()
+    if not comm.bcast(graph is not None):
         return None
-    return scattered(points if comm.rank == 0 else None, _target(points, points.num_cells, comm, prefix, seed), comm)
+    return scattered(points if comm.rank == 0 else None, _target(points.shape, graph, comm, prefix, seed), comm)
 
 
-def deal(dm, comm, prefix: str, seed: int | None, scatter: bool):
-    """A DM whose cells are to be sent to ranks, by METIS or with a seed at random, or are there if `scatter` allows.
-    Collective. Raises MeshError on all ranks.
+def deal(dm, comm, prefix: str, seed: int | None) -> None:
+    """Have PETSc's distribution send the cells of a DM where METIS says, or with a seed at random. Collective. Raises
+    MeshError on all ranks.
 
-    What is neither at random nor on rank 0 alone, or has no facets, is left to PETSc. A DM whose cells are not sent yet
-    knows where they go when PETSc distributes it.
+    What is neither at random nor on rank 0 alone, of several shapes or without facets, is left to PETSc.
     """
-    start, end = dm.getHeightStratum(0)
-    points, name = None, dm.getName()  # which is collective
-    dm.getCoordinatesLocal()  # of a refined mesh all ranks make them, once
-    is_periodic = has_only_cell_coordinates(dm)
+    (start, end), of, graph = dm.getHeightStratum(0), None, None
     with collectively(comm):
-        if comm.rank == 0:
-            points = PlexPoints.of_plex(dm, name)
-    is_straight = points is not None and points.vertices is not None
-    facts = [points is not None, is_straight, comm.rank and end - start, is_periodic]
-    is_whole, is_straight, elsewhere, is_periodic = comm.allreduce(np.array(facts, np.int64))
-    if seed is None and (elsewhere or not is_whole):
-        return dm
-    target = _target(points, end - start, comm, prefix, seed)
-    if scatter and is_straight and not (elsewhere or is_periodic):
-        return scattered(points, target, comm)
+        shapes = list(c_library.cell_shapes(dm))
+        if len(shapes) == 1 and shapes[0] in CELLS and dm.getDepth() == dm.getDimension():
+            of, (first, last) = shape(shapes[0]), dm.getHeightStratum(1)
+            graph = dual_graph(c_library.cones(dm, start, end, of.num_facets) - first, last - first)
+    if seed is None and (comm.allreduce(comm.rank and end - start) or not comm.bcast(graph is not None)):
+        return
+    target = _target(of, graph, comm, prefix, seed) if seed is None else _at_random(seed, end - start, comm)
     sizes = np.bincount(target, minlength=comm.size).astype(PETSc.IntType)
     partitioner = dm.getPartitioner()
     partitioner.setType(PETSc.Partitioner.Type.SHELL)
     partitioner.setShellPartition(comm.size, sizes, np.argsort(target, kind="stable").astype(PETSc.IntType))
-    return dm
 
 
 def ranks_with_cells(of: Shape, count: int, comm, prefix: str, is_final: bool = True) -> int:
@@ -304,20 +280,20 @@ def ranks_of_whole(mesh, whole) -> int:
     return ranks_with_cells(mesh.parts[0].shape, whole.graph.num_vertices, mesh.comm, prefix)
 
 
-def _target(points: PlexPoints | None, count: int, comm, prefix: str, seed: int | None) -> np.ndarray:
-    """The rank of each of the `count` cells here [cell]. Collective."""
+def _at_random(seed: int, count: int, comm) -> np.ndarray:
+    """A rank for each of the `count` cells here [cell]."""
+    return np.random.default_rng([seed, comm.rank]).integers(0, comm.size, count)
+
+
+def _target(of: Shape, graph: Graph, comm, prefix: str, seed: int | None) -> np.ndarray:
+    """The rank of each cell of the graph on rank 0 [cell], of the shape `of`. Collective."""
     if seed is not None:
-        return np.random.default_rng([seed, comm.rank]).integers(0, comm.size, count)
+        return _at_random(seed, graph.num_vertices, comm)
     with collectively(comm):
         if comm.rank > 0:
             return np.zeros(0, np.int64)
-        ranks = ranks_with_cells(points.shape, points.num_cells, comm, prefix, not _is_changed(prefix, AFTER))
-        return balanced_parts(points.dual_graph(), ranks)
-
-
-def forget(dm) -> None:
-    """A partitioner as PETSc makes it, in place of the one that knows where cells went."""
-    dm.setPartitioner(PETSc.Partitioner().create(dm.comm))
+        ranks = ranks_with_cells(of, graph.num_vertices, comm, prefix, not _is_changed(prefix, AFTER))
+        return balanced_parts(graph, ranks)
 
 
 def scattered(points: PlexPoints | None, target: np.ndarray, comm):

@@ -168,16 +168,6 @@ class Interpreter:
         field = form.term.field
         return array[field.offset : field.offset + field.components]
 
-    def _checked(self, **arrays) -> dict[str, np.ndarray]:
-        checked = {}
-        for name, array in arrays.items():
-            shape = self._shapes[name]
-            checked[name] = np.zeros(shape) if array is None else np.asarray(array, float)
-            if checked[name].size != int(np.prod(shape)):
-                raise PhysicsError(f"{name} has shape {checked[name].shape}; this physics takes {shape}")
-            checked[name] = checked[name].reshape(shape)
-        return checked
-
     def _directions(self, **rates) -> dict[str, np.ndarray]:
         """Rates [*shape of the input, …], those that are None zero along the directions of the others."""
         axes = (np.shape(rate)[len(self._shapes[name]) :] for name, rate in rates.items() if rate is not None)
@@ -188,7 +178,13 @@ class Interpreter:
         }
 
     def _inputs(self, constants, t: float, **arrays) -> dict:
-        inputs = {name: array.ravel().tolist() for name, array in self._checked(**arrays).items()}
+        inputs: dict = {}
+        for name, array in arrays.items():
+            shape = self._shapes[name]
+            values = np.zeros(shape) if array is None else np.asarray(array, float)
+            if values.size != int(np.prod(shape)):
+                raise PhysicsError(f"{name} has shape {values.shape}; this physics takes {shape}")
+            inputs[name] = values.ravel().tolist()
         values = self._constants if constants is None else np.asarray(constants, float)
         return inputs | {"t": float(t), "constants": values.tolist()}
 
@@ -205,19 +201,9 @@ class Interpreter:
 
     def _run(self, form: Form, inputs: dict) -> list:
         """Run the function of `form`; return what it writes as a flat list."""
-        main = form.program.main
         codes, key = self._instance.codes, id(form)
         code = codes.get(key) or codes.setdefault(key, compiled(form.program, self.dim, form.setting.arrays))
-        output = next(iter(main.outputs))
-        written = [0.0] * form.setting.sizes[output]
-        values = {name: View(value) if isinstance(value, list) else value for name, value in inputs.items()}
-        values |= (
-            form.setting.ints
-            | {name: View(list(array)) for name, array in form.setting.arrays.items()}
-            | {output: View(written)}
-        )
-        code(*[values[parameter.name] for parameter in main.parameters])
-        return written
+        return _call(code, form, inputs, _filled(form, 0.0))
 
     def _values(self, form: Form, inputs: dict) -> np.ndarray:
         return np.array([value_of(value) for value in self._run(form, inputs)], float)
@@ -232,25 +218,34 @@ class Interpreter:
         return np.array([value.rate if type(value) is Dual else zero for value in self._run(form, dual)])
 
 
+def _call(code: Callable, form: Form, inputs: dict, written: list) -> list:
+    """Run the compiled function of `form`; return what it writes over the values of `written`."""
+    main, setting = form.program.main, form.setting
+    given = {**inputs, **setting.ints, **setting.arrays, next(iter(main.outputs)): written}
+    values = [given[parameter.name] for parameter in main.parameters]
+    code(*[View(value) if isinstance(value, list | tuple) else value for value in values])
+    return written
+
+
+def _filled(form: Form, value) -> list:
+    """As many values as the function writes."""
+    return [value] * form.setting.sizes[next(iter(form.program.main.outputs))]
+
+
 def first_run(instance: Instance, constants: np.ndarray) -> None:
     """Run every function of `instance` once; values that are not finite are no error here."""
     for form in instance.all():
         run(form, constants)
     run_stabilization(instance, constants)
     for condition, form in zip(instance.terms.dirichlet, instance.dirichlet, strict=False):
-        written = run(form, constants, _unset(form))
+        written = run(form, constants, _filled(form, UNSET))
         _check_written("g", condition.components, form, written, "component {} is constrained")
 
 
 def run_stabilization(instance: Instance, constants: np.ndarray) -> None:
     """Run the stabilization of `instance`: every component must be set, and above 0 where it is the same everywhere."""
     for form in instance.stabilization:
-        _check_stabilization(form, run(form, constants, _unset(form)))
-
-
-def _unset(form: Form) -> list:
-    """Values of what the function writes that may not be read."""
-    return [UNSET] * form.setting.sizes[next(iter(form.program.main.outputs))]
+        _check_stabilization(form, run(form, constants, _filled(form, UNSET)))
 
 
 def run(form: Form, constants: np.ndarray, written: list | None = None) -> list:
@@ -259,19 +254,14 @@ def run(form: Form, constants: np.ndarray, written: list | None = None) -> list:
     Inputs are between 0 and 1, and between -1 and 0 if the function fails there. Raises PhysicsError for an error that
     does not depend on the inputs, or that is met at every sample.
     """
-    main = form.program.main
-    output = next(iter(main.outputs))
-    written = [0.0] * form.setting.sizes[output] if written is None else written
-    values = {name: View(list(array)) for name, array in form.setting.arrays.items()} | dict(form.setting.ints)
+    written = _filled(form, 0.0) if written is None else written
     code = compiled(form.program, form.setting.ints["dim"], form.setting.arrays, most_turns=_TURNS)
     for seed, least in _SAMPLES:
         random = np.random.default_rng(seed)
-        for name, size in form.setting.sizes.items():
-            values[name] = View((least + random.random(size)).tolist())
-        values |= {"t": 0.5, "u_tShift": 0.5, "constants": View(constants.tolist()), output: View(written)}
+        inputs = {name: (least + random.random(size)).tolist() for name, size in form.setting.sizes.items()}
+        inputs |= {"t": 0.5, "u_tShift": 0.5, "constants": constants.tolist()}
         try:
-            code(*[values[parameter.name] for parameter in main.parameters])
-            return written
+            return _call(code, form, inputs, written)
         except EndlessLoop as error:
             if error.bounded:
                 return written

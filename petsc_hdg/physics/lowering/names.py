@@ -26,45 +26,10 @@ NOT_OFFERED = {
     "rand": "a physics must give the same value each time",
 }
 
-_PETSC_STEMS = {
-    "Sqrt": "sqrt",
-    "Cbrt": "cbrt",
-    "Exp": "exp",
-    "Log": "log",
-    "Log2": "log2",
-    "Log10": "log10",
-    "Pow": "pow",
-    "Sin": "sin",
-    "Cos": "cos",
-    "Tan": "tan",
-    "Asin": "asin",
-    "Acos": "acos",
-    "Atan": "atan",
-    "Atan2": "atan2",
-    "Sinh": "sinh",
-    "Cosh": "cosh",
-    "Tanh": "tanh",
-    "Asinh": "asinh",
-    "Acosh": "acosh",
-    "Atanh": "atanh",
-    "Abs": "fabs",
-    "Ceil": "ceil",
-    "Floor": "floor",
-    "Round": "round",
-    "Trunc": "trunc",
-    "Fmod": "fmod",
-    "Hypot": "hypot",
-    "Erf": "erf",
-    "Erfc": "erfc",
-    "TGamma": "tgamma",
-    "LGamma": "lgamma",
-    "CopySign": "copysign",
-    "Copysign": "copysign",
-    "Sign": "sign",
-    "Max": "fmax",
-    "Min": "fmin",
-    "Fma": "fma",
-}
+# PETSc's functions of a real or a scalar, whose names end so: ours are theirs in small letters, but for some.
+_STEMS = "Sqrt Cbrt Exp Log Log2 Log10 Pow Sin Cos Tan Asin Acos Atan Atan2 Sinh Cosh Tanh Asinh Acosh Atanh Ceil "
+_STEMS += "Floor Round Trunc Fmod Hypot Erf Erfc TGamma LGamma CopySign Copysign Sign Fma"
+_PETSC_STEMS = {stem: stem.lower() for stem in _STEMS.split()} | {"Abs": "fabs", "Max": "fmax", "Min": "fmin"}
 ALIASES = {f"Petsc{stem}{kind}": name for stem, name in _PETSC_STEMS.items() for kind in ("Real", "Scalar")}
 _DIM = Name("dim", INT)
 ALIASES |= {

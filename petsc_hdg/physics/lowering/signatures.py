@@ -81,7 +81,6 @@ JACOBIANS = {name: _point(name, jacobian=True) for name in ("g0", "g1", "g2", "g
 DIRICHLET = _data(
     "g", "Dirichlet data may depend on x, t, auxiliary fields and constants alone", ("a", "NfAux", "aOff")
 )
-DIRICHLET_EXACT = _data("u", "an exact solution may depend on x, t and constants alone")
 EXACT = _data("u", "an exact solution may depend on x, t and constants alone")
 
 _flux_names = frozenset(

@@ -190,7 +190,8 @@ def preprocess(source: Source, text: str, macros: dict[str, str | Template], ref
         lines.append(_expand(source, number, line, macros) if stands else "")
     if conditions.open:
         raise source.error(begun, "a condition begins here that no #endif ends")
-    return forget_members(spell_out("\n".join(lines)))
+    text = _ENUMERATION.sub(_constants, "\n".join(lines))
+    return _STRUCTURE.sub(_name_alone, text)
 
 
 def _splice(match: re.Match) -> str:
@@ -244,12 +245,8 @@ def _expand(source: Source, number: int, line: str, macros: dict[str, str | Temp
         raise source.error(number, f"a #define {error}") from None
 
 
-def forget_members(text: str) -> str:
-    """Preprocessed `text` with `typedef struct { … } T;` as `typedef struct T_ T;`; all lines keep their numbers."""
-    return _STRUCTURE.sub(_name_alone, text)
-
-
 def _name_alone(match: re.Match) -> str:
+    """`typedef struct { … } T;` as `typedef struct T_ T;`; all lines keep their numbers."""
     typedef, tag, name = match.groups()
     if bool(typedef) != bool(name) or not (tag or name):
         return match.group()
@@ -257,12 +254,8 @@ def _name_alone(match: re.Match) -> str:
     return short + "\n" * match.group().count("\n")
 
 
-def spell_out(text: str) -> str:
-    """Preprocessed `text` with `enum { A, B = 4 };` as `static const int A = 0; …`; all lines keep their numbers."""
-    return _ENUMERATION.sub(_constants, text)
-
-
 def _constants(match: re.Match) -> str:
+    """`enum { A, B = 4 };` as `static const int A = 0; …`; all lines keep their numbers."""
     entries = match.group(1).split(",")
     if not entries[-1].strip():
         entries.pop()

@@ -76,8 +76,6 @@ def _identity(problem) -> dict:
     }
 
 
-# What checkpoints of earlier versions do not say, and how it is told.
-ADDED = {"box": "the place of its mesh", "sides": "where its conditions stand"}
 # What is compared in turn, and how a difference is told; {0} is the checkpoint's and {1} the problem's.
 _WORDS = (
     ("scheme", "it is of the scheme {0}, and this run has -{prefix}fe_backend {1}"),
@@ -101,18 +99,12 @@ _WORDS = (
 
 def _check(problem, path, given: dict) -> None:
     """Raise CheckpointError unless a checkpoint is of this problem. Collective."""
-    mine, unknown = identity(problem), [key for key in ADDED if key not in given]
-    if unknown:
-        PETSc.Sys.Print(
-            f"The checkpoint {path} was written by an earlier version: whether {' and '.join(map(ADDED.get, unknown))} "
-            "is that of this run is not known.",
-            comm=problem.petsc_comm,
-        )
+    mine = identity(problem)
     for key, words in _WORDS:
         theirs = given.get(key)
-        if key not in unknown and not alike(theirs, mine[key]):
-            raise checkpoint_file.unclear(path)
-        if key not in unknown and not _same(key, theirs, mine[key]):
+        if not alike(theirs, mine[key]):
+            raise unclear(path)
+        if not _same(key, theirs, mine[key]):
             shown = [_shown(value) for value in (theirs, mine[key])]
             raise CheckpointError(
                 f"The checkpoint {path} does not fit: {words.format(*shown, prefix=problem.prefix)}; restart with the "

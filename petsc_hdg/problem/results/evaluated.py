@@ -13,7 +13,7 @@ from petsc4py import PETSc
 
 from ... import stages
 from ...errors import collectively
-from ...output import Grid, Picture
+from ...output import Grid, Picture, format_report
 from ...value_checks import FilePath, number, text
 from .. import input_data
 from ..input_data import time_of
@@ -269,8 +269,7 @@ class Evaluated:
         region_width: float | None = None,
         dpi: int = Picture.dpi,
     ) -> Any:
-        """Draw a solution: in 2D shaded with contour lines, in 3D the lit outer surface (by PyVista where that is
-        installed); write it as PNG. Collective.
+        """Draw a solution: in 2D shaded with contour lines, in 3D the lit outer surface; write it as PNG. Collective.
 
         path          of the file; None writes none
         field         name of the field that is shown, as `cell_values` and `outputs` name them (None: the first);
@@ -311,7 +310,7 @@ class Evaluated:
 
     def summary(self, report: dict | None = None, u: PETSc.Vec | None = None) -> str:
         """The report as a table for the terminal. Collective."""
-        return results.summary(self.report(u) if report is None else report)
+        return format_report(self.report(u) if report is None else report)
 
     def view(self) -> str:
         """Lines that describe discretization, device and Vec mode. Collective."""

@@ -185,11 +185,6 @@ def report(problem, u=None) -> dict:
     return output.Report(data)
 
 
-def summary(data: dict) -> str:
-    """A report as a table for the terminal."""
-    return output.format_report(data)
-
-
 def describe(problem) -> str:
     """Discretization, device and Vec mode in a few lines. Collective."""
     disc, options = problem.discretization, problem.options
@@ -208,7 +203,6 @@ def describe(problem) -> str:
         *([f"  '{EXTERIOR}' is {problem.mesh.left_out}"] if problem.mesh.left_out else []),
         *problem.operator.details(complete=not problem.missing_auxiliary),
         *matrices.view(problem),
-        *matrices.view_stored(problem),
         *direct_solvers.view(problem),
         *field_splits.view_saddle(problem),
         *balance_lines(problem),
@@ -235,19 +229,16 @@ def balance_numbers(problem) -> dict:
     }
 
 
-def _advice(problem) -> str:
-    if problem.mesh.polytopes is not None:
-        return " (give `cost` to fe.agglomerate)"
-    return " (fe.rebalance(mesh, problem.cell_costs) evens it out)"
-
-
 def balance_lines(problem) -> list[str]:
     """The numbers in a line for `-fe_view`, where there are several ranks. Collective."""
     if problem.comm.size == 1:
         return []
     found = balance_numbers(problem)
     (few, most), (fewest, largest) = found["cells"], found["unknowns"]
-    advice = _advice(problem) if found["cost"] > LOPSIDED else ""
+    remedy = "fe.rebalance(mesh, problem.cell_costs) evens it out"
+    if problem.mesh.polytopes is not None:
+        remedy = "give `cost` to fe.agglomerate"
+    advice = f" ({remedy})" if found["cost"] > LOPSIDED else ""
     lines = [
         f"  partition: {few} to {most} cells and {fewest} to {largest} unknowns per rank, largest cost over mean "
         f"{found['cost']:.3f}{advice}; {100 * found['outer_cells']:.0f} % of the cells touch other ranks"

@@ -14,7 +14,7 @@ from ...mesh.geometry import Locator
 from ...output import Grid
 from ...output.arrays import cellwise, gather_rows
 from ...value_checks import reals, truth
-from .derived_fields import Derived, State
+from .derived_fields import State
 
 
 def polytope_numbers(problem) -> np.ndarray:
@@ -54,7 +54,10 @@ def grid_of(problem, u, t: float, fields, gather: bool) -> Grid | None:
         states = State.of_parts(problem, u, t)
         with collectively(comm):
             of_parts = [state.all(problem.outputs if fields is None else fields) for state in states]
-            values = {of[0].name: _at_nodes(states, of) for of in zip(*of_parts, strict=True)}
+            values = {
+                of[0].name: [field.sample(state.element.nodes) for state, field in zip(states, of, strict=True)]
+                for of in zip(*of_parts, strict=True)
+            }
         rows, shapes = {"": [state.coordinates for state in states]} | values, [state.mesh.cell for state in states]
         numbers, numbers_of_all, owned = _numbers(problem, states, len(of_parts[0]) > len(states[0].known))
         rows = {name: _scattered(numbers, of) for name, of in rows.items()}
@@ -71,11 +74,6 @@ def grid_of(problem, u, t: float, fields, gather: bool) -> Grid | None:
         of_cells = {name: np.concatenate([each[name] for each in data]) for name in data[0]}
         blocks = dict(zip(shapes, numbers, strict=True))
         return Grid(states[0].element.degree, rows.pop(""), blocks, rows, of_cells)
-
-
-def _at_nodes(states: list[State], of_parts: tuple[Derived, ...]) -> list[np.ndarray]:
-    """Values [cell, node, component] of a field in each part."""
-    return [field.sample(state.element.nodes) for state, field in zip(states, of_parts, strict=True)]
 
 
 def _numbers(problem, states: list[State], may_jump: bool) -> tuple[list[np.ndarray], list[np.ndarray], int]:

@@ -1,4 +1,4 @@
-"""The system of u, q and û together as one assembled matrix (`-hdg_setting full`), for small problems.
+"""The system of u, q and û together as one assembled matrix: an oracle of condensation, for small problems.
 
 With the lift q̃ = M⁻¹ D (u, û) of LiftedFunctions, W the element vector of u, q̃ and û tested by functions of their own:
     W_u + D_uᵀ M⁻¹ W_q = 0,    M q̃ - D (u, û) = 0,    W_t + D_tᵀ M⁻¹ W_q = 0
@@ -12,24 +12,21 @@ from functools import cached_property
 import numpy as np
 from petsc4py import PETSc
 
-from ... import stages
-from ...discretizations.condensed.oracle import CondensedOracle
-from ...errors import OptionError
-from ...petsc import c_library
+from petsc_hdg import operators
+from petsc_hdg.discretizations.condensed.oracle import CondensedOracle
+from petsc_hdg.petsc import c_library
 
-MOST_UNKNOWNS = 200_000
+ROUNDS = 5  # solves with a stabilization that the solution of the last one asks for
 
 
 class FullSystem:
-    """Vectors and matrix of the full setting on the cells of all ranks. Building one is collective.
+    """Vectors and matrix of all unknowns on the cells of all ranks. Building one is collective.
 
-    Unknowns of a rank: [cell, u then q̃] of its cells, then its owned trace. Raises OptionError, on all ranks, for a
-    scheme without q or more than MOST_UNKNOWNS.
+    Unknowns of a rank: [cell, u then q̃] of its cells, then its owned trace.
     """
 
     def __init__(self, operator, access):
         self.operator, self.access, self.disc = operator, access, operator.discretization
-        _check_scheme(self.disc)
         self.comm, self.cells = self.disc.mesh.comm, self.disc.mesh.num_cells
         self.oracle = CondensedOracle(self.disc, mixed=True)
         functions, components = self.oracle.functions, self.disc.components
@@ -37,12 +34,6 @@ class FullSystem:
         self.num_inner = (functions.num_interior + functions.num_gradient) * components
         self.num_owned = self.disc.dofmap.num_owned
         self.size = self.cells * self.num_inner + self.num_owned
-        total = self.comm.allreduce(self.size)
-        if total > MOST_UNKNOWNS:
-            raise OptionError(
-                f"-{self.disc.options.prefix}hdg_setting full has {total} unknowns here and takes at most "
-                f"{MOST_UNKNOWNS}; leave it out (condensed), or give a coarser mesh or a lower degree"
-            )
         self.numbers = self._global_numbers()
         self.trace = self.disc.dm.createGlobalVec()
 
@@ -113,7 +104,6 @@ class FullSystem:
             traces = self.operator.values(owned, t)[dofmap.compact[dofmap.cell_dofs]]
         return np.concatenate([values[:split].reshape(self.cells, self.num_inner), traces], axis=1)
 
-    @stages.event("Residual")
     def residual(self, snes, x, f) -> None:
         """SNES function. Collective."""
         tested, relation = self._maps
@@ -126,7 +116,6 @@ class FullSystem:
         f.setValues(self.numbers.ravel(), vectors.ravel(), addv=True)
         f.assemble()
 
-    @stages.event("Jacobian")
     def linearize(self, snes, x, jacobian, preconditioner) -> None:
         """SNES Jacobian. Collective."""
         tested, relation = self._maps
@@ -152,9 +141,30 @@ class FullSystem:
         return x
 
 
-def _check_scheme(disc) -> None:
-    if disc.name != "hdg_gpu":
-        raise OptionError(
-            f"-{disc.options.prefix}hdg_setting full is for -fe_backend hdg_gpu; {disc.name} has no gradient among its "
-            "unknowns: leave it out"
-        )
+def solve_full(problem) -> tuple[PETSc.Vec, np.ndarray]:
+    """The trace of the solution of all unknowns together, and u [cell, dof] in the frames of the reference cell, by LU.
+    Collective."""
+    problem.callbacks  # noqa: B018  checks the kernels of recovery
+    system, trace = FullSystem(problem.operator, problem.access), problem.create_vec()
+    snes, x = PETSc.SNES().create(problem.petsc_comm), system.join(trace)
+    snes.setFunction(system.residual, system.create_vec())
+    snes.setJacobian(system.linearize, system.matrix, system.matrix)
+    snes.setType("ksponly" if problem.physics.is_linear else "newtonls")
+    snes.getKSP().setType("preonly")
+    snes.getKSP().getPC().setType("lu" if problem.comm.size == 1 else "redundant")
+    snes.setFromOptions()
+    problem.operator.restart()
+    with problem.access.read(trace) as owned:
+        problem.operator.begin(owned)
+    for _ in range(ROUNDS):
+        system.follow()
+        snes.solve(None, x)
+        assert snes.getConvergedReason() > 0
+        u, _, trace = system.split(x)
+        if problem.physics.is_linear:
+            break
+        operators.write_interior(problem.operator, u.T)
+        with problem.access.read(trace) as buffer:
+            if problem.operator.suits(buffer):
+                break
+    return trace, u
