@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from .style import INK, contrasting
@@ -10,42 +12,61 @@ _CREASE = np.cos(np.radians(35.0))  # facets that meet at a larger angle have a 
 _AMBIENT = 0.7
 
 
-def painted(surface, frame: np.ndarray, colour: np.ndarray, wish):
-    """The sides of a Surface that face an eye, as a collection of matplotlib, far things first; lines are triangles of
-    no area.
+@dataclass(frozen=True)
+class Seen:
+    """The sides of a surface that face an eye: to the right, up and towards the eye are the axes of its points.
 
-    frame [3, 3]: columns point right, up and to the eye.   colour [facet, lattice point, 4].   wish: the Picture.
+    triangles [n, 3, 3] with their colours fill [n, 4] in RGBA;  segments [m, 2, 3] with stroke [m, 4], width [m] in
+    points, and how far they are before what is beside them, nearer [m].
     """
-    from matplotlib.collections import PolyCollection
 
-    places = surface.points @ frame
-    normals = surface.normals() @ frame
-    step = np.abs(np.diff(places[:, surface.pieces, 2], axis=2)).max(axis=(1, 2), initial=0.0)
-    edge_normals = normals[:, surface.beside]
-    visible = edge_normals[..., 2] > 0
-    creased, between = _creased(surface, edge_normals)
-    under = colour[:, surface.outline].mean(axis=2)
-    lines = [
-        _lines(surface, places, mask, width, alpha, step, below)
-        for mask, width, alpha, below in (
-            (visible & ~creased & wish.mesh_lines, 0.35, 0.5, None),
-            (visible & ~creased & between, wish.region_width, 0.9, under),
-            (visible & creased, 0.9, 0.9, None),
+    triangles: np.ndarray
+    fill: np.ndarray
+    segments: np.ndarray
+    stroke: np.ndarray
+    width: np.ndarray
+    nearer: np.ndarray
+
+    @classmethod
+    def of(cls, surface, frame: np.ndarray, colour: np.ndarray, wish) -> Seen:
+        """What is seen of a Surface.
+
+        frame [3, 3]: columns point right, up and to the eye.   colour [facet, lattice point, 4].   wish: the Picture.
+        """
+        places = surface.points @ frame
+        normals = surface.normals() @ frame
+        step = np.abs(np.diff(places[:, surface.pieces, 2], axis=2)).max(axis=(1, 2), initial=0.0)
+        edge_normals = normals[:, surface.beside]
+        visible = edge_normals[..., 2] > 0
+        creased, between = _creased(surface, edge_normals)
+        under = colour[:, surface.outline].mean(axis=2)
+        lines = [
+            _lines(surface, places, mask, width, alpha, step, below)
+            for mask, width, alpha, below in (
+                (visible & ~creased & wish.mesh_lines, 0.35, 0.5, None),
+                (visible & ~creased & between, wish.region_width, 0.9, under),
+                (visible & creased, 0.9, 0.9, None),
+            )
+        ]
+        return cls(*_faces(surface, places, normals, colour), *map(np.concatenate, zip(*lines, strict=True)))
+
+    def collection(self):
+        """As a collection of matplotlib, far things first; lines are triangles of no area."""
+        from matplotlib.collections import PolyCollection
+
+        shapes = np.concatenate([self.triangles, self.segments[:, [0, 1, 1]]])
+        depth = shapes[..., 2].mean(axis=1)
+        depth[len(self.triangles) :] = self.segments[..., 2].mean(axis=1) + self.nearer
+        order = np.argsort(depth, kind="stable")
+        return PolyCollection(
+            shapes[order, :, :2],
+            facecolors=np.concatenate([self.fill, np.zeros((len(self.segments), 4))])[order],
+            edgecolors=np.concatenate([self.fill, self.stroke])[order],
+            linewidths=np.concatenate([np.full(len(self.fill), 0.3), self.width])[order],
+            joinstyle="bevel",
+            capstyle="butt",
+            snap=False,
         )
-    ]
-    segments, stroke, width, nearer = map(np.concatenate, zip(*lines, strict=True))
-    triangles, fill = _faces(surface, places, normals, colour)
-    depth = np.concatenate([triangles[..., 2].mean(axis=1), segments[..., 2].mean(axis=1) + nearer])
-    order = np.argsort(depth, kind="stable")
-    return PolyCollection(
-        np.concatenate([triangles, segments[:, [0, 1, 1]]])[order, :, :2],
-        facecolors=np.concatenate([fill, np.zeros((len(segments), 4))])[order],
-        edgecolors=np.concatenate([fill, stroke])[order],
-        linewidths=np.concatenate([np.full(len(fill), 0.3), width])[order],
-        joinstyle="bevel",
-        capstyle="butt",
-        snap=False,
-    )
 
 
 def _faces(surface, places, normals, colour) -> tuple[np.ndarray, np.ndarray]:

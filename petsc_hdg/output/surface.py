@@ -9,12 +9,14 @@ import numpy as np
 from ..reference import ReferenceElement, facet_cell
 from .arrays import gather_rows
 from .facets import FacetSet, lattice, outline_points, place_keys, skin, steps
-from .painter import painted
+from .painter import Seen
 from .plane import deformed
+from .rendered import rendered
 from .style import FAINT, ROUNDING, colour_bar, colours, new_figure
 
 _TRIANGLES = 5.0  # how many are worth drawing, times dpi squared; each has one colour
 _MOST_STEPS = 40
+_FINER = 2  # pixels of a rendered image for one of the picture, which smooths edges
 _FLAT = 0.05  # part of the field's range below which the outer surface shows nothing of it
 
 
@@ -98,7 +100,7 @@ def _normals(corners: np.ndarray) -> np.ndarray:
 
 
 def draw_surface(scene: Surface, wish):
-    """The figure: an orthographic view."""
+    """The figure: an orthographic view, drawn by PyVista where it is installed, else far pieces first."""
     from matplotlib.cm import ScalarMappable
 
     right, up, eye = view_axes(*wish.view)
@@ -112,7 +114,14 @@ def draw_surface(scene: Surface, wish):
     axes.set_aspect("equal")
     axes.axis("off")
     colour_map, norm = colours(scene.values, wish.colour_map, scene.size)
-    axes.add_collection(painted(scene, np.stack((right, up, eye), axis=1), colour_map(norm(scene.values)), wish))
+    seen = Seen.of(scene, np.stack((right, up, eye), axis=1), colour_map(norm(scene.values)), wish)
+    dpi = _FINER * wish.dpi
+    pixels = np.rint(figure.get_size_inches() * axes.get_position().size * dpi).astype(int)
+    image = rendered(seen, lower - margin, upper + margin, tuple(np.maximum(pixels, 1).tolist()), dpi)
+    if image is None:
+        axes.add_collection(seen.collection())
+    else:
+        axes.imshow(image, extent=(x0, x1, y0, y1), interpolation="antialiased")
     _triad(axes, right, up, (x0, y0), 0.07 * (upper - lower).max())
     colour_bar(figure, bar_axes, ScalarMappable(norm, colour_map), wish.label)
     return figure

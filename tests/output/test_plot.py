@@ -156,6 +156,51 @@ def test_a_field_that_the_surface_hides_is_shown_by_a_cut(cell):
     assert surface(x[..., :1]).note == surface(1 + noise).note == "" != surface(x[..., :1], cut=True).note
 
 
+STAND_IN = """
+import os
+import numpy as np
+
+class PolyData:
+    def __init__(self, points, faces=None, lines=None):
+        assert points.shape[1] == 3 and len(faces if lines is None else lines) % (4 if lines is None else 3) == 0
+
+class Plotter:
+    def __init__(self, off_screen, window_size, lighting):
+        self.size, self.camera, self.meshes = window_size, type("Camera", (), {})(), 0
+
+    def add_mesh(self, mesh, scalars, rgb, lighting, line_width=1.0, opacity=1.0):
+        assert scalars.dtype == np.uint8 and line_width > 0 and 0 < opacity <= 1
+        self.meshes += 1
+
+    def enable_parallel_projection(self):
+        pass
+
+    reset_camera_clipping_range = enable_parallel_projection
+
+    def screenshot(self, return_img, transparent_background):
+        assert self.meshes > 1 and self.camera.parallel_scale > 0
+        RESULT
+        return np.tile(np.uint8([0, 255, 0, 255]), (self.size[1], self.size[0], 1))
+"""
+
+
+@pytest.mark.parametrize("result", ["pass", "os.abort()", "raise RuntimeError('no driver')", "self.size = (3, 3)"])
+def test_pyvista_draws_surfaces_and_the_painter_where_it_cannot(tmp_path, monkeypatch, result):
+    """By a stand-in that paints all green, in another process, which may crash."""
+    x = node_places(box("hexahedron", COMM), 1)
+    monkeypatch.setitem(sys.modules, "pyvista", None)  # not installed
+    plot(tmp_path / "painted.png", COMM, "hexahedron", 1, x, x, dpi=40, mesh_lines=True)
+    monkeypatch.delitem(sys.modules, "pyvista")
+    (tmp_path / "pyvista.py").write_text(STAND_IN.replace("RESULT", result))
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=":")
+    plot(tmp_path / "drawn.png", COMM, "hexahedron", 1, x, x, dpi=40, mesh_lines=True)
+    painted, drawn = picture(tmp_path / "painted.png"), picture(tmp_path / "drawn.png")
+    green = near(drawn, "#00ff00") / drawn[..., 0].size
+    assert painted.shape == drawn.shape and near(painted, "#00ff00") == 0
+    assert green > 0.3 if result == "pass" else np.array_equal(painted, drawn)
+
+
 def test_a_long_label_stays_in_the_picture():
     x = node_places(box("triangle", COMM), 1)
     figure = plot(None, COMM, "triangle", 1, x, x[..., 0], label="magnitude of the displacement")

@@ -269,7 +269,8 @@ class Evaluated:
         region_width: float | None = None,
         dpi: int = Picture.dpi,
     ) -> Any:
-        """Draw a solution: in 2D shaded with contour lines, in 3D the lit outer surface; write it as PNG. Collective.
+        """Draw a solution: in 2D shaded with contour lines, in 3D the lit outer surface (by PyVista where that is
+        installed); write it as PNG. Collective.
 
         path          of the file; None writes none
         field         name of the field that is shown, as `cell_values` and `outputs` name them (None: the first);
