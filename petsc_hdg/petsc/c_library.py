@@ -337,8 +337,9 @@ def set_line_search(snes: PETSc.SNES, name: str) -> str:
     search, before = ctypes.c_void_p(), ctypes.c_char_p()
     call("SNESGetLineSearch", _pointer(snes), ctypes.byref(search))
     call("SNESLineSearchGetType", search, ctypes.byref(before))
+    old = (before.value or b"bt").decode()  # which SNESLineSearchSetType frees
     call("SNESLineSearchSetType", search, name.encode())
-    return (before.value or b"bt").decode()
+    return old
 
 
 def pc_has_failed(pc: PETSc.PC) -> bool:
