@@ -109,12 +109,12 @@ class AssembledMatrix:
         """True if nobody has changed the matrix after it was filled."""
         return self._filled == self.mat.stateGet()
 
-    def update_ahead(self) -> None:
-        """The same for steady schemes without a shift, once more than solvers ask for it: their next call of `update`
+    def update_ahead(self, shift: float) -> None:
+        """The same once more than solvers ask for it: of steady schemes their next call of `update` with this shift
         finds the matrix filled, unless data have changed. Collective."""
-        self.update()
+        self.update(shift)
         if self.operator.discretization.is_steady:
-            self._ahead = self._now(0.0)
+            self._ahead = self._now(shift)
 
     def _now(self, shift: float) -> tuple:
         """Dependences of the values of steady schemes, and the state of the matrix."""

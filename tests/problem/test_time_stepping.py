@@ -44,19 +44,22 @@ def orders(problem, settings: dict, begin=start, steps=(8, 16), t0: float = 0.2)
     return np.log2(coarse / fine), fine
 
 
-@pytest.mark.parametrize("backend", ["sipg_gpu", "hdg_gpu"])
+@pytest.mark.parametrize("backend", ["sipg_gpu", "hdg_gpu", "poly_gpu"])
 def test_waves(backend):
     """u_t = v, v_t = Δu. By `sipg_gpu` conjugate gradients and GMRES both fail, and LU is the third run; `hdg_gpu` has
-    the stabilization of u with the flux of u, and another form an order less, which it tells."""
+    the stabilization of u with the flux of u, and another form an order less, which it tells; that of `poly_gpu` is
+    not symmetric where rates are seen, and iterations of other steps than the first need to know."""
     S, w = "sin(PETSC_PI*x[0])*sin(PETSC_PI*x[1])", "sqrt(2.0)*PETSC_PI"
     given = {
         "boundary": [Dirichlet("boundary", 0.0, field="u")],
         "exact": {"u": f"cos({w}*t)*{S}", "v": f"-{w}*sin({w}*t)*{S}"},
     }
-    rate = "v - u_t" if backend == "hdg_gpu" else "u_t - v"
+    rate = "u_t - v" if backend == "sipg_gpu" else "v - u_t"
     waves = Physics({"u": 1, "v": 1}, {"u": "v_t", "v": rate}, {"u": "u_x[d]"}, **given)
-    problem = Problem(Mesh.box((4, 4), simplex=True), waves, backend=backend, degree=2)
-    u = problem.solve_in_time(problem.interpolate("exact", 0.0), 0.1, 0.01)
+    cells, degree, settings = (8, 3, {"ts_type": "cn"}) if backend == "poly_gpu" else (4, 2, {})
+    problem = Problem(Mesh.box((cells,) * 2, simplex=True), waves, backend=backend, degree=degree)
+    with petsc_options(**settings):
+        u = problem.solve_in_time(problem.interpolate("exact", 0.0), 0.1, 0.01)
     assert problem.errors(u)["L2"] < 0.07  # 0.054 and 0.039; 0.009 and 0.007 on 8²
     if backend == "hdg_gpu":
         other = Physics({"u": 1, "v": 1}, {"u": "u_t - v", "v": "v_t"}, {"v": "u_x[d]"}, **given)

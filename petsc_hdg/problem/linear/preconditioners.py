@@ -236,10 +236,11 @@ def _stalled(ksp: PETSc.KSP) -> bool:
 
 
 def _found_symmetric(problem, calls) -> bool:
+    shift = float(problem.physics.uses_time_derivative)  # rates couple fields as well
     with problem.access.read(problem.create_vec()) as zero:
-        problem.operator.linearize(zero)
+        problem.operator.linearize(zero, shift=shift)
     if problem.is_condensed:
         return problem.operator.is_symmetric()
     if calls.assembled is not None and calls.jacobian == calls.assembled.mat:
-        calls.assembled.update_ahead()
+        calls.assembled.update_ahead(shift)
     return asymmetry(calls.jacobian) < TOLERANCE[problem.options.precision]
