@@ -235,10 +235,10 @@ class PolytopicDG(Discretization):
 
     def matrix_numbers(self) -> tuple[np.ndarray, np.ndarray]:
         """PETSc row and column of each value of the matrix, see matrix.py."""
-        return self.blocks.numbers(self.options.poly_assembly)
+        return self.blocks.numbers()
 
     def matrix_rows(self) -> tuple[np.ndarray, np.ndarray] | None:
-        return None if self.options.poly_assembly == "1" else self.blocks.csr()
+        return self.blocks.csr()
 
     def matrix_blocks(self) -> tuple[np.ndarray, np.ndarray] | None:
         return self.blocks.block_csr() if self.block_size > 1 else None

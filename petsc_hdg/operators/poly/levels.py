@@ -154,7 +154,6 @@ def _discretization(finer, polytopes: Polytopes, degree: int = DEGREE) -> Polyto
         quadrature_degree=-1,
         sipg_kernel="split",
         poly_space="total",
-        poly_assembly="2",
     )
     return PolytopicDG(_with(finer.mesh, low), finer.physics, options, finer.limits, finer)
 

@@ -137,7 +137,7 @@ class PolytopicOperator:
         line = (
             f"  {plural(counts[0], 'polytope')}, "
             f"{plural(counts[1] / counts[0], 'base cell', text='{:.3g}'.format)} each; {disc.space} degree up to "
-            f"{disc.largest}; balance {disc.polytopes.balance:.3g}; assembly {disc.options.poly_assembly}"
+            f"{disc.largest}; balance {disc.polytopes.balance:.3g}"
         )
         return [line, *(self._shapes() if complete else ()), *self.fine.details(complete)]
 
