@@ -70,9 +70,7 @@ KERNEL(GROUP) void poly_action(ARGUMENTS)
     }
     poly_legendre(box, x, line, slope);
     POLY_DIRECTION(OWN, box, line, slope, d_own)
-    if (behind >= 0)
-      sipg_flux_jacobian(&a_side, &b_side, &d_own, &d_other, wall, sigma, n, t, shift, x, constants, f0, f1);
-    else sipg_boundary_jacobian(kind, &a_side, &d_own, sigma, n, t, shift, x, constants, f0, f1);
+    SIPG_FLUX(1, &d_own, &d_other, f0, f1)
     flux[0] = weight * f0[test];
     for (int d = 0; d < DIM; ++d) flux[1 + d] = weight * f1[test * DIM + d] * box[DIM + d];
     poly_products(line, slope, flux, sum);

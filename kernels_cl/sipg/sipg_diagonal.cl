@@ -32,11 +32,7 @@ static inline void add_products(int c, const real *B, TABLE const real *basis, T
     add_products(c, B, basis, grad, sum);                               \
   }
 #define CELL_FLUXES pw_jacobian(u, u_t, u_x, d.u, d.u_t, d.u_x, a, a_x, t, shift, x, constants, f0, f1);
-#define FACET_FLUXES                                                                                              \
-  if (behind >= 0)                                                                                                \
-    sipg_flux_jacobian(&a_side, &b_side, &d, &d_other, wall, sigma, n, t, shift, x, constants, f0, f1);           \
-  else                                                                                                            \
-    sipg_boundary_jacobian(kind, &a_side, &d, sigma, n, t, shift, x, constants, f0, f1);
+#define FACET_FLUXES SIPG_FLUX(1, &d, &d_other, f0, f1)
 
 __kernel void sipg_diagonal(ARGUMENTS)
 {

@@ -34,9 +34,9 @@ FAULTS = {  # kernel found wrong -> (variant, file, right text, wrong text)
     "condense": ("hdg", "condense.cl", "recovery[place * NE + ROW(a)] = -", "recovery[place * NE + ROW(a)] = "),
     "condense_solve": ("hdg", "condense_solve.cl", "= s[k] - damping * step[k]", "= s[k] - step[k] / 2"),
     "sipg_penalty": ("sipg", "sipg_penalty.cl", "return PENALTY", "return 2 * PENALTY"),
-    "sipg_action": ("sipg", "sipg_flux.clh", "d_own->u[c] - d_other->u[c]", "d_own->u[c] + d_other->u[c]"),
-    "sipg_facet_residual": ("sipg split", "role_residual.clh", "SIPG_FLUXES\n", "SIPG_FLUXES if (f) f0[0] = 0;\n"),
-    "sipg_facet_coupling": ("sipg", "sipg_facet_coupling.cl", "JACOBIAN(NONE, TRIAL)", "JACOBIAN(TRIAL, TRIAL)"),
+    "sipg_action": ("sipg", "sipg_flux.clh", "(action ? d_jump : jump)[c]", "(action ? d_lifted : jump)[c]"),
+    "sipg_facet_residual": ("sipg split", "role_residual.clh", "NONE, NONE)\n", "NONE, NONE) if (f) f0[0] = 0;\n"),
+    "sipg_facet_coupling": ("sipg", "sipg_facet_coupling.cl", "(1, NONE, TRIAL)", "(1, TRIAL, TRIAL)"),
 }
 
 
