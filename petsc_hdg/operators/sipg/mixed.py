@@ -20,9 +20,6 @@ class MixedPenaltyOperator(OfParts, SIPGOperator):
         size = discretization.num_dofs * discretization.stride * arrays.real.itemsize
         self._of_facets = self._element.get_sub_region(0, size)
 
-    def _make_halo(self):
-        return DeviceOperator._make_halo(self)
-
     @property
     def members(self) -> tuple:
         return (*self.parts, self)
