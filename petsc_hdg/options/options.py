@@ -36,7 +36,6 @@ PENALTIES = ("shahbazi", "paper")
 SIPG_KERNELS = ("auto", "affine", "fused", "split")
 POLY_SPACES = ("total", "tensor")
 POLY_SUBDIVISIONS = ("cells", "coarse")
-POLY_PENALTIES = ("trace", "paper")
 TIME_SPACES = ("tensor", "total")
 
 # How options of an object with the prefix `hdg_` go on, such as -hdg_ksp_type: none of ours.
@@ -185,9 +184,6 @@ class Options:
         "cells",
         "quadrature triangles of agglomerates in 2D: the mesh's own cells, as few as the outlines allow",
         choices=POLY_SUBDIVISIONS,
-    )
-    poly_penalty: str = option(
-        "trace", "penalty: trace constant per polytope, appendix A of the paper", choices=POLY_PENALTIES
     )
     poly_penalty_scale: float = option(1.0, "factor of the polytopic penalty", minimum=0, maximum=1e12)
     poly_time_degree: int = option(1, "polynomial degree in time of space-time slabs", minimum=0, maximum=3)

@@ -56,28 +56,10 @@ class Outline:
     polytope: np.ndarray
     measures: Measures
 
-    @cached_property
-    def _means(self) -> tuple[np.ndarray, np.ndarray]:
-        x, weight, normal = facet_points(self.mesh, self.cell, self.facet, 2)
-        area = weight.sum(axis=1)
-        vector = np.einsum("iq,iqd->id", weight, normal)
-        middle = np.einsum("iq,iqd->id", weight, x) / area[:, None]
-        return middle, vector / np.linalg.norm(vector, axis=1)[:, None]
-
     @property
     def area(self) -> np.ndarray:
         """Surface [item]."""
         return self.measures.areas[self.cell, self.facet]
-
-    @property
-    def middle(self) -> np.ndarray:
-        """Centroids [item, dim]."""
-        return self._means[0]
-
-    @property
-    def normal(self) -> np.ndarray:
-        """Outward unit normals [item, dim], means of facets that are not flat."""
-        return self._means[1]
 
     @cached_property
     def vertices(self) -> np.ndarray:
@@ -146,6 +128,14 @@ def _cofactors(jacobian: np.ndarray) -> np.ndarray:
     if len(rows) == 2:
         return np.stack([np.stack([rows[1, 1], -rows[1, 0]]), np.stack([-rows[0, 1], rows[0, 0]])])
     return np.stack([np.cross(rows[(k + 1) % 3], rows[(k + 2) % 3], axis=0) for k in range(3)])
+
+
+def volumes(mesh, polytopes) -> tuple[np.ndarray, np.ndarray]:
+    """Volume [polytope] and centroid [polytope, dim]."""
+    start, cells = polytopes.cells
+    x, weight = cell_points(mesh, cells, 1)
+    volume = np.add.reduceat(weight.sum(axis=1), start[:-1])
+    return volume, np.add.reduceat(np.einsum("cq,cqd->cd", weight, x), start[:-1]) / volume[:, None]
 
 
 def joined(start: np.ndarray, part: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

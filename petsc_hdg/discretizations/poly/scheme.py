@@ -112,11 +112,8 @@ class CutPenalty(InteriorPenalty):
 
     @property
     def penalty_formula(self) -> str:
-        words = {
-            "trace": "κ max C_K, C_K the constant of ∫_∂K v² ≤ C_K ∫_K v² (twice what coercivity needs)",
-            "paper": "κ max C_σ C_INV p² |F|/|K| (Dong, Georgoulis and Kappas 2021, appendix A)",
-        }
-        return f"{self.options.poly_penalty_scale:g} · {words[self.options.poly_penalty]}, twice that on the boundary"
+        words = "κ max C_K, C_K the constant of ∫_∂K v² ≤ C_K ∫_K v² (twice what coercivity needs)"
+        return f"{self.options.poly_penalty_scale:g} · {words}, twice that on the boundary"
 
 
 class PolytopicDG(Discretization):

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .outline import find_outline, joined, portions
-from .simplices import volumes
+from .outline import find_outline, joined, portions, volumes
 
 MOST_PAIRS = 1 << 20  # pairs of vertices, or of points and facets, held at a time
 MOST_CENTRES = 64  # base cells of a polytope whose midpoints are tried as centres of inscribed balls
