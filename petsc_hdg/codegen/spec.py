@@ -143,7 +143,7 @@ def in_roles(file: str, *roles: str) -> tuple[str, ...]:
     """Sources that lay a kernel file once for each role, "residual" and "action" if none is given; others: "matrix",
     "transposed"."""
     roles = roles or ("residual", "action")
-    return tuple(source for role in roles for source in (f"role_{role}.clh", file))
+    return tuple(source for role in roles for source in ("role.clh", f"role_{role}.clh", file))
 
 
 def _digest(text: str) -> str:
