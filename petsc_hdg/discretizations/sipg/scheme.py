@@ -55,7 +55,6 @@ class InteriorPenalty(PrimalDiscretization):
     name = "sipg_gpu"
     shapes, mixes = SHAPES, True
     has_penalties = True
-    element_kernels = ("auto", "cell", "transpose")  # where no pass does volume and fluxes together
     element_of_cell = None  # number [cell] of the element that each cell is a part of; None: all are elements
 
     def __init__(self, mesh, physics, options, limits=None, neighbours=None):
@@ -234,11 +233,6 @@ class InteriorPenalty(PrimalDiscretization):
         return sides
 
     # Kernel specs ------------------------------------------------------------------------------------------------
-
-    @cached_property
-    def variant(self) -> str:
-        """Variant of the volume kernels."""
-        return "cell" if self.options.kernel == "auto" else self.options.kernel
 
     @property
     def flux_macros(self) -> dict[str, int]:

@@ -8,7 +8,7 @@ import numpy as np
 from mpi4py.MPI import MAX, MIN
 
 from ...device import Kernel, kernels_of
-from ...discretizations.base import cell_fastest, no_effect, padded
+from ...discretizations.base import cell_fastest, padded
 from ...discretizations.sipg.neighbours import facets_of
 from ...errors import OptionError, collectively
 from ..facet_numbers import FacetNumbers
@@ -328,9 +328,6 @@ def fused_pass(operator) -> FusedPass | None:
         if options.sipg_kernel == "fused":
             raise
         return None
-    if options.kernel != "auto":
-        one_pass = f"the pass of {disc.name} over cells and facets"
-        raise no_effect(options, one_pass, ("auto",), f"give -{options.prefix}sipg_kernel split")
     return FusedPass(operator)
 
 
