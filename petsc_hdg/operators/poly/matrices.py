@@ -8,7 +8,7 @@ import numpy as np
 
 from ...codegen import KernelSpec
 from ...device import Kernel
-from ...discretizations.poly.matrix import Blocks, Items, Layout
+from ...discretizations.poly.matrix import Blocks, Layout
 from ...discretizations.poly.matrix_specs import (
     MatrixSpecs,
     bundles,
@@ -88,11 +88,6 @@ class PolytopicMatrices:
     def _places(self):
         return self.arrays.to_device(self.blocks_of.diagonal_places(), "polytopes")
 
-    def run(self, part: str | None = None) -> None:
-        """Launch the kernels of `volume` or `facets`, or of both, again; `boundary`: those of facets on the boundary
-        alone. For benches."""
-        self._work("matrix").run(part)
-
     def _work(self, name: str) -> _Work:
         """What fills a layout of Blocks: `matrix` or `diagonal`."""
         if name not in self._loaded:
@@ -102,7 +97,7 @@ class PolytopicMatrices:
     # What a run costs ----------------------------------------------------------------------------------------------
 
     def flops(self, part: str) -> int:
-        """Compulsory flops of a run over `volume`, `facets` or `boundary`: the products BᵀWB of all points, no more.
+        """Compulsory flops of a run over `volume` or `facets`: the products BᵀWB of all points, no more.
 
         A point of a cell: 2 slots n², n = components · functions, slots 1 for tested functions and dim for gradients as
         the physics has them. A point of a side of a facet: 2 slots (n² + n m), m unknowns behind it; slots 2 for linear
@@ -116,7 +111,7 @@ class PolytopicMatrices:
                 2 * self.specs.volume_slots * fine.quadrature.num_points * (cells * n[: blocks.count] ** 2).sum()
             )
         own, other = n[blocks.own], np.where(blocks.other >= 0, n[np.maximum(blocks.other, 0)], 0)
-        points = np.diff(blocks.bounds) * fine.facet_rules[0][0].num_points * (part == "facets" or blocks.other < 0)
+        points = np.diff(blocks.bounds) * fine.facet_rules[0][0].num_points
         return int(2 * self.specs.facet_slots * (points * (own * own + own * other)).sum())
 
 
@@ -132,22 +127,12 @@ class _Work:
         self.interfaces = to_device(layout.interfaces, "polytopes")
         self.sizes = to_device(matrices.disc.numbering.sizes, "polytopes")
         self.launches = [
-            *self._launches("volume", layout.volumes),
-            *self._launches("facets", layout.facets),
+            *self.launches_of("volume", layout.volumes),
+            *self.launches_of("facets", layout.facets),
         ]
         self.steps = self._find_steps()
 
-    @cached_property
-    def boundary(self) -> list:
-        """Launches over the facets on the boundary, which are the first interface of a polytope."""
-        far, found = self.layout.interfaces[:, 0], []
-        for items in self.layout.facets:
-            rows = items.rows[far[items.rows[:, 1]] < 0]
-            rows[:, 2] = rows[:, 1] + 1
-            found += [Items(items.degree, rows)] if len(rows) else []
-        return [*self._launches("facets", found)]
-
-    def _launches(self, part: str, groups):
+    def launches_of(self, part: str, groups):
         to_device = self.matrices.arrays.to_device
         for items in groups:
             load = len(items.rows), float((items.rows[:, 2] - items.rows[:, 1]).mean())
@@ -157,14 +142,13 @@ class _Work:
             laps = volume_laps(spec, rows) if part == "volume" else facet_laps(spec, rows, self.layout.interfaces)
             yield part, kernel, len(rows), to_device(rows, "polytopes"), to_device(bundles(spec, laps), "laps")
 
-    def run(self, part: str | None = None):
-        """Compute the values, or launch one part of the kernels; the buffer of values."""
-        for name, kernel, *items in self.boundary if part == "boundary" else self.launches:
-            if part in (None, name, "boundary"):
-                self._launch(name, kernel, *items)
+    def run(self):
+        """Compute the values; their buffer."""
+        for launch in self.launches:
+            self.launch(*launch)
         return self.out
 
-    def _launch(self, part: str, kernel: Kernel, num_items: int, items, turns) -> None:
+    def launch(self, part: str, kernel: Kernel, num_items: int, items, turns) -> None:
         operator = self.matrices.operator
         lists = {"boxes": operator.boxes, "sizes": self.sizes, "num_items": num_items, "items": items, "turns": turns}
         lists |= {"add": int(self.layout.adds and part == "facets"), "out": self.out}
