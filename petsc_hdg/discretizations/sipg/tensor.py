@@ -97,9 +97,10 @@ def tensor_specs(disc) -> dict[str, KernelSpec]:
     launch = Launch(shape.lanes, shape.local_size if disc.limits.is_gpu else 1)
     how = {"arguments": TENSOR_PASS, "launch": launch}
     if not disc.limits.is_gpu:
-        macros |= {"LANES": shape.lanes, "HELD": "__local"}
+        macros |= {"LANES": shape.lanes, "HELD": "__local", "STORED": 0, "RSQRT": "1 / sqrt"}
         sources = (*POINTWISE, *CPU, *in_roles("sipg_tensor.cl"))
         return {n: as_vectors(disc._spec(n, sources, macros, tables, 1, size, **how)) for n in NAMES}
+    macros["RSQRT"] = "rsqrt"
     if shape.threads == 1:
         macros |= {"LANES": 1, "HELD": "__private", "STORED": 0, "CELLS": shape.lanes, "UNROLL_AXES": UNROLL}
         sources = (*GPU, "sipg_cell.clh", *in_roles("sipg_cell.cl"))
