@@ -259,12 +259,11 @@ class PrimalDiscretization(Discretization):
     def matrix_specs(self) -> dict[str, KernelSpec]:
         """Specs of `cg_matrix` and `cg_diagonal`."""
         macros = {**self._macros(), "NQ": self.quadrature.num_points}
-        tables, kept = self._cell_tables(self.quadrature), self._sources("cell_lanes.clh")
+        tables, kept = self._cell_tables(self.quadrature), ("cell_lanes.clh", "point_block.clh")
+        matrix, diagonal = (self._sources(*kept, *in_roles("cg_cell.cl", role)) for role in ("matrix", "diagonal"))
         return {
-            "cg_matrix": self._cell_spec(
-                "cg_matrix", (*kept, *in_roles("cg_cell.cl", "matrix")), macros, tables, 32, self.num_dofs
-            ),
-            "cg_diagonal": self._cell_spec("cg_diagonal", (*kept, "point_block.clh", "cg_diagonal.cl"), macros, tables),
+            "cg_matrix": self._cell_spec("cg_matrix", matrix, macros, tables, 32, self.num_dofs),
+            "cg_diagonal": self._cell_spec("cg_diagonal", diagonal, macros, tables),
         }
 
     def transposed_volume(self) -> dict[str, KernelSpec]:

@@ -40,10 +40,6 @@ class MixedPenaltyOperator(OfParts, SIPGOperator):
         self.arrays.fill(self._of_facets)
         super().fill_elements(what, part, **where)
 
-    def diagonal(self, out) -> None:
-        self.fill_elements("diagonal")
-        super().diagonal(out)
-
     @property
     def cell_blocks(self):
         raise AttributeError("the blocks of cells of several shapes differ in size")

@@ -81,8 +81,7 @@ class SIPGOperator(PrimalOperator):
     def all_kernels(self) -> dict[str, Kernel]:
         """Every kernel compiled so far, by name."""
         found = super().all_kernels()
-        if "diagonal_kernel" in self.__dict__:
-            found["sipg_diagonal"] = self.diagonal_kernel
+        found |= vars(self).get("diagonal_kernels", {})
         for fused in self._passes:
             found |= fused.kernels
         return found
@@ -112,14 +111,17 @@ class SIPGOperator(PrimalOperator):
         return kernels_of(self.discretization.cell_block_specs(inverse), self.device)
 
     @cached_property
-    def diagonal_kernel(self) -> Kernel:
-        """`sipg_diagonal`, which is compiled and checked where it is first asked for. Collective."""
+    def diagonal_kernels(self) -> dict[str, Kernel]:
+        """`cg_diagonal` and `sipg_facet_diagonal`, compiled and checked where they are first asked for. Collective."""
         disc = self.discretization
-        self.__dict__["diagonal_kernel"] = kernel = Kernel(disc.diagonal_spec(), self.device)
+        specs = {**disc.matrix_specs(), **disc.plain_specs()}
+        names = [name for name in ("cg_diagonal", "sipg_facet_diagonal") if name in specs]
+        found = kernels_of({name: specs[name] for name in names}, self.device)
+        self.__dict__["diagonal_kernels"] = found  # which the check takes
         if disc.options.check_kernels:
             with collectively(disc.mesh.comm):
                 check_diagonal(self)
-        return kernel
+        return found
 
     # Data that may change between solves -----------------------------------------------------------------
 
@@ -206,8 +208,9 @@ class SIPGOperator(PrimalOperator):
         self.assemble(self._element, out)
 
     def fill_elements(self, what: str, part: int | None = None, **where) -> None:
-        """Element vectors of cells without their facets: `residual`, `action` or `transposed`."""
+        """Element vectors of cells without their facets: `residual`, `action`, `transposed` or `diagonal`."""
         kernels = self._transposed_kernels if what == "transposed" else self.kernels
+        kernels = self.diagonal_kernels if what == "diagonal" else kernels
         self._launch_cells(kernels[f"cg_{what}"], self._element, part, **where)
 
     def _sum_sides(self, what: str, runner, vector, given, out, **where) -> None:
@@ -236,7 +239,8 @@ class SIPGOperator(PrimalOperator):
 
     def diagonal(self, out) -> None:
         """out = diagonal of J. Collective."""
-        self.run_around(self.diagonal_kernel, self._element)
+        self.fill_elements("diagonal")
+        self.run_around(self.diagonal_kernels["sipg_facet_diagonal"], self._element)
         self.assemble(self._element, out)
 
     def cell_blocks(self):
