@@ -67,11 +67,6 @@ class Outline:
         places = np.array(self.mesh.shape.entities[self.mesh.dim - 1])
         return self.mesh.geometry.cell_nodes[self.cell[:, None], places[self.facet]]
 
-    @property
-    def corners(self) -> np.ndarray:
-        """Places of the vertices [item, vertex, dim]."""
-        return self.mesh.geometry.nodes[self.vertices]
-
 
 def find_outline(mesh, polytopes, measures: Measures | None = None) -> Outline:
     """The outline of `Polytopes` of a mesh: facets of two base cells of one polytope are left out. Not collective."""
@@ -128,14 +123,6 @@ def _cofactors(jacobian: np.ndarray) -> np.ndarray:
     if len(rows) == 2:
         return np.stack([np.stack([rows[1, 1], -rows[1, 0]]), np.stack([-rows[0, 1], rows[0, 0]])])
     return np.stack([np.cross(rows[(k + 1) % 3], rows[(k + 2) % 3], axis=0) for k in range(3)])
-
-
-def volumes(mesh, polytopes) -> tuple[np.ndarray, np.ndarray]:
-    """Volume [polytope] and centroid [polytope, dim]."""
-    start, cells = polytopes.cells
-    x, weight = cell_points(mesh, cells, 1)
-    volume = np.add.reduceat(weight.sum(axis=1), start[:-1])
-    return volume, np.add.reduceat(np.einsum("cq,cqd->cd", weight, x), start[:-1]) / volume[:, None]
 
 
 def joined(start: np.ndarray, part: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
