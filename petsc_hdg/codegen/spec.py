@@ -73,16 +73,6 @@ class KernelSpec:
     is_optimized: bool = True
     table_buffer: np.ndarray = field(default_factory=partial(np.zeros, 0))
 
-    def __post_init__(self):
-        if self.precision not in REAL_BYTES:
-            raise DeviceError(
-                f"kernel '{self.name}': precision '{self.precision}' is not one of {', '.join(REAL_BYTES)}"
-            )
-        if self.local_size < 1 or self.local_bytes < 0:
-            raise DeviceError(
-                f"kernel '{self.name}': local_size {self.local_size} and local_bytes {self.local_bytes} cannot be"
-            )
-
     @property
     def real_bytes(self) -> int:
         """Bytes of one `real`."""

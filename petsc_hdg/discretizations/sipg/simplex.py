@@ -9,6 +9,7 @@ from ...codegen.preamble import CONSTANT_BYTES, SCATTERED_BYTES
 from ...errors import OptionError
 from ...reference import ReferenceElement, tabulate
 from ...value_checks import plural
+from ..lines import UNROLL
 from .arguments import PASS
 from .interleaved import CHUNK
 from .tensor import NAMES, PassShape
@@ -25,20 +26,13 @@ MOST_UNROLLED = 400  # multiplications of a value and its gradient at a point up
 
 def simplex_specs(disc, is_seldom: bool = False) -> dict[str, KernelSpec]:
     """Specs of `sipg_residual` and `sipg_action` of an InteriorPenalty. Raises OptionError (local memory)."""
+    macros = {**disc._macros(), **disc.flux_macros, "NQ": disc.quadrature.num_points}
     if suits_cell(disc):
-        return cell_specs(disc)
+        return cell_specs(disc, macros)
     shape = simplex_shape(disc, is_seldom)
     small = disc.num_dofs * (1 + disc.dim) <= MOST_UNROLLED
-    macros = {
-        **disc._macros(),
-        **disc.flux_macros,
-        "NQ": disc.quadrature.num_points,
-        "LANES": shape.lanes,
-        "THREADS": shape.threads,
-        "HELD": "__local",
-        "FOLDED": 0,
-        "UNROLL": '_Pragma("unroll")' if small else "",
-    }
+    macros |= {"LANES": shape.lanes, "THREADS": shape.threads, "HELD": "__local", "FOLDED": 0}
+    macros["UNROLL"] = UNROLL if small else ""
     most = SCATTERED_BYTES if disc.limits.is_gpu and shape.lanes < CHUNK else CONSTANT_BYTES
     headers, tables = (*POINTWISE, "sipg_simplex_group.clh"), simplex_tables(disc)
     how = {"most": most, "arguments": PASS, "launch": Launch(shape.lanes, shape.local_size)}
@@ -55,19 +49,10 @@ def suits_cell(disc) -> bool:
     return disc.limits.is_gpu and few and disc.mesh.geometry.is_affine
 
 
-def cell_specs(disc) -> dict[str, KernelSpec]:
+def cell_specs(disc, macros: dict) -> dict[str, KernelSpec]:
     """Specs of both kernels with one work-item a cell."""
-    macros = {
-        **disc._macros(),
-        **disc.flux_macros,
-        "NQ": disc.quadrature.num_points,
-        "LANES": 1,
-        "HELD": "__private",
-        "FOLDED": 1,
-        "CELLS": CELLS,
-        "UNROLL": '_Pragma("unroll")',
-        "UNROLL_FACETS": '_Pragma("unroll")' if disc.num_dofs < ROLLED_DOFS[disc.dim] else '_Pragma("unroll 1")',
-    }
+    macros = macros | {"LANES": 1, "HELD": "__private", "FOLDED": 1, "CELLS": CELLS, "UNROLL": UNROLL}
+    macros["UNROLL_FACETS"] = UNROLL if disc.num_dofs < ROLLED_DOFS[disc.dim] else '_Pragma("unroll 1")'
     rounded = {name: np.where(np.abs(table) < 1e-14, 0, table) for name, table in simplex_tables(disc).items()}
     sources = ("load_node.clh", *POINTWISE, "sipg_simplex_cell.clh", *in_roles("sipg_simplex_cell.cl"))
     return {n: disc.kernel_spec(n, sources, macros, rounded, CELLS, arguments=PASS) for n in NAMES}

@@ -94,28 +94,21 @@ def tensor_specs(disc) -> dict[str, KernelSpec]:
     """Specs of `sipg_residual` and `sipg_action` of a collocated InteriorPenalty. Raises OptionError (local memory)."""
     shape, macros = tensor_shape(disc), {**disc._macros(), **disc.flux_macros, **tensor_sizes(disc), "UNROLL": UNROLL}
     tables, size = tensor_tables(disc), shape.local_bytes
-    launch = Launch(shape.lanes, shape.local_size if disc.limits.is_gpu else 1)
+    gpu = disc.limits.is_gpu
+    launch = Launch(shape.lanes, shape.local_size if gpu else 1)
     how = {"arguments": TENSOR_PASS, "launch": launch}
-    if not disc.limits.is_gpu:
-        macros |= {"LANES": shape.lanes, "HELD": "__local", "STORED": 0, "RSQRT": "1 / sqrt"}
+    macros |= {"LANES": shape.lanes, "HELD": "__local", "STORED": int(gpu), "RSQRT": "rsqrt" if gpu else "1 / sqrt"}
+    if not gpu:
         sources = (*POINTWISE, *CPU, *in_roles("sipg_tensor.cl"))
         return {n: as_vectors(disc._spec(n, sources, macros, tables, 1, size, **how)) for n in NAMES}
-    macros["RSQRT"] = "rsqrt"
     if shape.threads == 1:
-        macros |= {"LANES": 1, "HELD": "__private", "STORED": 0, "CELLS": shape.lanes, "UNROLL_AXES": UNROLL}
+        macros |= {"LANES": 1, "HELD": "__private", "STORED": 0, "CELLS": shape.lanes}
         sources = (*GPU, "sipg_cell.clh", *in_roles("sipg_cell.cl"))
         return {n: disc._spec(n, sources, macros, tables, shape.lanes, arguments=TENSOR_PASS) for n in NAMES}
     tables["NODE_AT"] = node_rounds(disc.dim, macros["N"], shape)
-    macros |= {
-        "LANES": shape.lanes,
-        "THREADS": shape.threads,
-        "HELD": "__local",
-        "STORED": 1,
-        "UNROLL_AXES": UNROLL,
-    }
-    macros["ROUNDS"], sources = len(tables["NODE_AT"]), (*GPU, "sipg_node_group.clh", *in_roles("sipg_node.cl"))
-    items = launch.items
-    return {n: disc._spec(n, sources, macros, tables, items, size, **how) for n in NAMES}
+    macros |= {"THREADS": shape.threads, "ROUNDS": len(tables["NODE_AT"])}
+    sources = (*GPU, "sipg_node_group.clh", *in_roles("sipg_node.cl"))
+    return {n: disc._spec(n, sources, macros, tables, launch.items, size, **how) for n in NAMES}
 
 
 def tensor_sizes(disc) -> dict[str, int]:

@@ -6,8 +6,8 @@ from functools import cached_property
 
 import numpy as np
 
-from ...codegen import KernelSpec
 from ...device import Kernel
+from ...device.halo_peers import halo_kernel
 from ...discretizations.poly.matrix import Blocks, Layout
 from ...discretizations.poly.matrix_specs import (
     MatrixSpecs,
@@ -46,7 +46,7 @@ class PolytopicMatrices:
 
     @cached_property
     def _pick(self) -> Kernel:
-        return Kernel(KernelSpec("poly_pick", ("poly_pick.cl",), precision=self.arrays.precision), self.operator.device)
+        return halo_kernel("halo_pack", self.arrays, 1)
 
     def compile(self) -> None:
         """Compile what `values` needs. Not collective."""
@@ -82,7 +82,7 @@ class PolytopicMatrices:
         """out = diagonal of J."""
         count = self.disc.dofmap.num_owned
         if count:
-            self._pick(count, count, self._places, self.blocks(), out)
+            self._pick(count, self.blocks(), self._places, out, count)
 
     @cached_property
     def _places(self):
