@@ -32,7 +32,7 @@ OPTIONS = {
     "cg_gpu": [{"kernel": "cell"}, {"kernel": "transpose"}, {"cg_condense": True}],
     "hdg_gpu": [{"hdg_enrich": False}, {"hdg_flux": "pointwise"}, {"hdg_trace_mat": "aij"}],
     "sipg_gpu": [{"sipg_theta": 0}, {"sipg_theta": -1}, {"sipg_kernel": "split"}],
-    "poly_gpu": [{"poly_space": "tensor"}, {"poly_assembly": "atomic"}, {"poly_penalty": "paper"}],
+    "poly_gpu": [{"poly_space": "tensor"}],
 }
 SCHEMES = ("cg_gpu", "hdg_gpu", "sipg_gpu", "poly_gpu")
 CELLS = {1: 24, 2: 14, 3: 10, 4: 8}  # degree -> about how many cells along a side of the plane; a third of it in space

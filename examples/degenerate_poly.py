@@ -10,7 +10,7 @@ the floor the wind brings them in, through the top it leaves: Dirichlet("boundar
 
 Scheme: polytopic DG (-fe_backend poly_gpu), upwinding. u = (1 + z) exp(-10 r²) is steep near the axis: three runs have
 degree p - 2 everywhere, p near the axis falling to p - 2 outside (a degree for each polytope), and p everywhere.
-Things to try: -fe_degree 5 -poly_space tensor, -poly_assembly 1, -fe_view, -fe_pmat none -pc_type jacobi, -u_file u.vtu
+Things to try: -fe_degree 5 -poly_space tensor, -fe_view, -fe_pmat none -pc_type jacobi, -u_file u.vtu
 (polytopes and degrees are in it).
 """
 

@@ -8,7 +8,7 @@ u = sin(πx) sin(πy) exp(x), κ = 1 + x + y²; the left and right sides are giv
 
 Scheme: polytopic DG (-fe_backend poly_gpu). The error falls as h^(p+1) in L2 and h^p in the gradient. Lloyd's steps
 make the polygons round; without them some are slivers, which the penalty follows.
-Things to try: -fe_degree 0 and 6, -poly_space tensor, -poly_penalty paper, -lloyd 0, -seed 2, -pc_type lu -fe_pmat aij,
+Things to try: -fe_degree 0 and 6, -poly_space tensor, -lloyd 0, -seed 2, -pc_type lu -fe_pmat aij,
 -mesh_lines (the triangles that the polygons are integrated on), fe.polygons_from_file("mine.vtu").
 """
 

@@ -10,8 +10,8 @@ Georgoulis and Kappas (2021), whose mesh is not at hand: this one is a mapped gr
 
 Scheme: polytopic DG (-fe_backend poly_gpu): polynomials of total degree on each polytope, upwinding, integrals over the
 triangles. The error of L2 falls about as N^(-(p+1)/2), down to polytopes of a few triangles, whose shapes are ragged.
-Things to try: -epsilon 1e-8 (nothing but convection), -fe_degree 5, -poly_space tensor, -poly_assembly 1, -fe_view,
--waves 16, -poly_penalty paper, -fewer_cells (fewer triangles to integrate on), -mesh_lines (draws them), -u_file u.vtu.
+Things to try: -epsilon 1e-8 (nothing but convection), -fe_degree 5, -poly_space tensor, -fe_view,
+-waves 16, -fewer_cells (fewer triangles to integrate on), -mesh_lines (draws them), -u_file u.vtu.
 """
 
 import sys

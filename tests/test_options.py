@@ -30,9 +30,7 @@ SCHEME_OPTIONS = {
     "poly_agglomerates": ("40", 40),
     "poly_space": ("tensor", "tensor"),
     "poly_subdivision": ("coarse", "coarse"),
-    "poly_penalty": ("paper", "paper"),
     "poly_penalty_scale": ("0.5", 0.5),
-    "poly_assembly": ("atomic", "atomic"),
     "poly_time_degree": ("2", 2),
     "poly_time_space": ("total", "total"),
 }

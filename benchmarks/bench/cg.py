@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -102,7 +103,9 @@ def element_row(title, disc, device, repeat, copy) -> dict:
     bytes_compulsory: cells · reals · (dim² + 1 geometry + dofs in + dofs out + auxiliary values).
     """
     arrays = Arrays(device, disc.options.precision)
-    kernel = Kernel(disc.volume_specs(stored=True, evector=True)["cg_residual"], device)
+    spec = disc.volume_specs()["cg_residual"]
+    others = {"geometry_nodes.clh": "geometry_stored.clh", disc.gather_file: "gather_evector.clh"}
+    kernel = Kernel(replace(spec, sources=tuple(others.get(file, file) for file in spec.sources)), device)
     random = np.random.default_rng(3)
     u = arrays.to_device(random.uniform(-1, 1, disc.num_dofs * disc.stride))
     tables, cells, nothing = kernel.spec.table_buffer, disc.mesh.num_cells, arrays.zeros(1)

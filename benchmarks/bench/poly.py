@@ -1,8 +1,8 @@
 """Rows of the scheme poly_gpu: matrices of polytopes by kernels, their index sets, and whole; products.
 
 Meshes are shaken boxes of triangles and tetrahedra, agglomerated to polytopes of 1, 4 and 60 of them (x1, x4, x60); the
-physics is advection-diffusion-reaction with variable coefficients. Each approach of `-poly_assembly` gets a mesh on
-which it writes so many values: rates are comparable, seconds are not.
+physics is advection-diffusion-reaction with variable coefficients. Each approach, 2 of the library and 1 of
+triplets.py, gets a mesh on which it writes so many values: rates are comparable, seconds are not.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 from petsc_hdg.commands.bench import median_seconds
 from petsc_hdg.device import Arrays
 from petsc_hdg.discretizations.poly.legendre import num_basis
+from petsc_hdg.discretizations.poly.matrix import Items
 from petsc_hdg.discretizations.poly.scheme import PolytopicDG
 from petsc_hdg.discretizations.transposition import DeviceLimits
 from petsc_hdg.mesh import agglomerate
@@ -28,11 +29,12 @@ from .group import Group, row_name
 from .peak import arithmetic_peak
 from .row import row
 from .tiled import shaken_box
+from .triplets import TripletDG
 
 GPU_CASES = [("triangle", (1, 2, 3, 4, 5)), ("tetrahedron", (1, 2, 3, 4, 5))]
 CPU_CASES = [("triangle", (1, 3, 5)), ("tetrahedron", (1, 3))]
 FACTORS = (1, 4, 60)  # base cells of a polytope
-APPROACHES = ("2", "1", "atomic")
+APPROACHES = {"2": PolytopicDG, "1": TripletDG}
 GPU_VALUES, CPU_VALUES = 5e7, 1e6  # of a matrix, or of its triplets
 GPU_CELLS, CPU_CELLS = 4e5, 8e3  # at most, of the base mesh
 FEWEST = 4  # polytopes
@@ -93,8 +95,8 @@ def num_cells(device, cell: str, degree: int, factor: int, approach: str) -> flo
 def operator_on(mesh, physics, device, precision: str, degree: int, approach: str) -> PolytopicOperator:
     """The operator on a mesh, linearized at zero."""
     limits = DeviceLimits.of(device)
-    options = Options(degree=degree, precision=precision, backend="poly_gpu", poly_assembly=approach)
-    op = PolytopicOperator(PolytopicDG(mesh, physics, options, limits), Arrays(device, precision))
+    options = Options(degree=degree, precision=precision, backend="poly_gpu")
+    op = PolytopicOperator(APPROACHES[approach](mesh, physics, options, limits), Arrays(device, precision))
     op.linearize(op.arrays.zeros(op.dofmap.num_owned))
     return op
 
@@ -136,10 +138,10 @@ class Measures:
         return self.known[title]
 
     def _measured(self, title: str) -> float:
-        op, assembly = self.op, self.op.assembly
+        op = self.op
         if title in KERNELS:
             part = KERNELS[title]
-            return median_seconds(op.device, lambda: assembly.run(part), self.repeat)
+            return median_seconds(op.device, lambda: run_part(op, part), self.repeat)
         if title == "total":
             return self.of("indices") + self.of("fill")
         if title == "indices":
@@ -181,6 +183,34 @@ class Measures:
         return float(np.median(seconds))
 
 
+def run_part(op: PolytopicOperator, part: str) -> None:
+    """Launch the kernels of `volume` or `facets` again, or of `boundary`: of a polytope's first interface alone."""
+    work = op.assembly._work("matrix")
+    launches = work.launches
+    if part == "boundary":
+        far, found = work.layout.interfaces[:, 0], []
+        for items in work.layout.facets:
+            rows = items.rows[far[items.rows[:, 1]] < 0]
+            rows[:, 2] = rows[:, 1] + 1
+            found += [Items(items.degree, rows)] if len(rows) else []
+        if "boundary" not in vars(work):
+            work.boundary = [*work.launches_of("facets", found)]
+        launches = work.boundary
+    for name, *launch in launches:
+        if part in (name, "boundary"):
+            work.launch(name, *launch)
+
+
+def flops_of(op: PolytopicOperator, part: str) -> int:
+    """As PolytopicMatrices.flops, also of the `boundary`."""
+    assembly = op.assembly
+    if part != "boundary":
+        return assembly.flops(part)
+    blocks, points = assembly.blocks_of, op.discretization.fine.facet_rules[0][0].num_points
+    own = blocks.unknowns[blocks.own].astype(float) ** 2 * (blocks.other < 0)
+    return int(2 * assembly.specs.facet_slots * points * (np.diff(blocks.bounds) * own).sum())
+
+
 def kernel_bytes(op: PolytopicOperator, part: str) -> int:
     """Compulsory bytes of `volume`, `facets` or `boundary` by approach 2: each value written once (facets read the
     diagonal blocks too), and of each cell or side of a facet the numbers of its nodes, of each node its coordinates."""
@@ -201,14 +231,14 @@ def kernel_bytes(op: PolytopicOperator, part: str) -> int:
 def poly_row(name: str, title: str, op, seconds: float, copy: float, peak: float, factor: int, peer=None) -> dict:
     """A row; dofs are those of the polytopes, cells are base cells.
 
-    flops: products of functions at the quadrature points alone (`PolytopicMatrices.flops`); of AIJ two a value.
+    flops: products of functions at the quadrature points alone (`flops_of`); of AIJ two a value.
     bytes_compulsory: of kernels `kernel_bytes`; of indices a row and a column a value; of fill and total a
     value once; of products two reals an unknown, and with AIJ a real and a column a value. peer: of the product without
     a matrix, cuSPARSE's with it.
     """
     disc, assembly, real = op.discretization, op.assembly, op.discretization.fine.real_bytes
     unknowns, values = op.dofmap.num_owned, int(assembly.blocks_of.row_starts[-1])
-    flops = {part: assembly.flops(part) for part in KERNELS.values()}
+    flops = {part: flops_of(op, part) for part in KERNELS.values()}
     work = {kernel: (flops[part], kernel_bytes(op, part)) for kernel, part in KERNELS.items()} | {
         "indices": (0, 8 * values),
         "fill": (flops["volume"] + flops["facets"], real * values),
@@ -222,5 +252,6 @@ def poly_row(name: str, title: str, op, seconds: float, copy: float, peak: float
         peer=peer,
     )  # fmt: skip
     limits = {"peak_gflops_same_run": peak / 1e9, "fraction_of_peak": work[title][0] / seconds / peak}
-    which = {"approach": disc.options.poly_assembly, "factor": factor, "polytopes": disc.polytopes.count}
+    approach = next(name for name, scheme in APPROACHES.items() if type(disc) is scheme)
+    which = {"approach": approach, "factor": factor, "polytopes": disc.polytopes.count}
     return made | limits | which | {"values": values}

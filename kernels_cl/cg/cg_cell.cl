@@ -1,15 +1,15 @@
-// Element vectors and matrices of continuous Galerkin, a point of a cell after the other: on a GPU one thread a cell, or a column of a
+// Element vectors, matrices and their diagonals of continuous Galerkin, a point of a cell after the other: on a GPU one thread a cell, or a column of a
 // cell's matrix, everything in registers, no local memory; on a CPU a vector's lanes of cells.
 // Fastest for few degrees of freedom a cell; the same result as cg_transpose.cl, and its plain version. After cell_lanes.clh.
 //
 // Phases, for each cell: load coefficients and geometry; at each quadrature point evaluate the fields, call the physics,
 // add to the element vector; write it.
 // Work-items are (column, cells), cell fastest; vectors have one column.
-// needs: ARGUMENTS ROLE ALONG MATRIX TRIALS DIRECTION POINT_TERMS LANES UNROLLED NDOF NBASIS NC NA NAUX NQ DIM NNODES TIME
+// needs: ARGUMENTS ROLE ALONG MATRIX TRIALS DIAGONAL DIRECTION POINT_TERMS LANES UNROLLED NDOF NBASIS NC NA NAUX NQ DIM NNODES TIME
 // needs: BASIS GRAD GEO GEO_GRAD WEIGHTS
 //
 // Arrays
-//   out [NDOF, stride]  element vector, cell fastest, or [cell, NDOF] after gather_cells.clh;
+//   out [NDOF, stride]  element vector or diagonal, cell fastest, or [cell, NDOF] after gather_cells.clh;
 //       [NDOF test, NDOF trial, stride]  element matrices, cell fastest
 // The others as in cg_point.clh and geometry.clh.
 // Tables
@@ -17,6 +17,7 @@
 
 #undef U_E
 #undef UT_E
+#undef R_E
 #undef STATE_OF_CELL
 #undef LOAD_STATE
 #undef RESULT
@@ -37,6 +38,7 @@
 #define RESULT(i) out[ELEMENT_ENTRY(i, cell)]
 #endif
 #define DU_E(i) du_e[AT(i)]
+#define R_E(i) r_e[AT(i)]
 
 LANES_KERNEL ROLE(cg)(ARGUMENTS)
 {
@@ -52,7 +54,7 @@ LANES_KERNEL ROLE(cg)(ARGUMENTS)
   FOR_EACH_LANE {
     OF_PHASE(CELL Geometry g;)
     LOAD_STATE
-    UNROLLED for (int i = 0; i < NDOF; ++i) r_e[AT(i)] = 0;
+    UNROLLED for (int i = 0; i < NDOF; ++i) R_E(i) = 0;
 #if ALONG && !MATRIX
     UNROLLED for (int i = 0; i < NDOF; ++i) DU_E(i) = CG_DU(cell, i);
 #endif
@@ -63,18 +65,22 @@ LANES_KERNEL ROLE(cg)(ARGUMENTS)
     TABLE const real *basis = BASIS + q * NBASIS, *grad = GRAD + q * NBASIS * DIM, *geo = GEO + q * NNODES;
     FOR_LANES {
       OF_PHASE(CELL POINT_LOAD_AUX(cell) Geometry g; KEPT_GEOMETRY)
-      real f0[NC], f1[NC * DIM];
       geometry_point(&g, GEO_GRAD + q * NNODES * DIM);
       CG_STATE(U_E, UT_E)
+#if DIAGONAL
+      BLOCK_TERMS(POINT_TERMS, WEIGHTS[q] * g.measure, basis, grad, R_E)
+#else
+      real f0[NC], f1[NC * DIM];
       DIRECTION(DU_E)
       POINT_TERMS
       point_pull_back(&g, WEIGHTS[q] * g.measure, f0, f1);
-      UNROLLED for (int i = 0; i < NDOF; ++i) r_e[AT(i)] += cg_test(i, basis, grad, f0, f1);
+      UNROLLED for (int i = 0; i < NDOF; ++i) R_E(i) += cg_test(i, basis, grad, f0, f1);
+#endif
     }
   }
   FOR_LANES {
     OF_PHASE(const int cell = first + lane;)
     UNROLLED for (int i = 0; i < NDOF; ++i)
-      if (cell < num_cells) RESULT(i) = r_e[AT(i)];
+      if (cell < num_cells) RESULT(i) = R_E(i);
   }
 }

@@ -1,9 +1,12 @@
-// Boundary integrals of continuous Galerkin: natural (Neumann, Robin) conditions, one thread a facet's vector or column.
+// Boundary integrals of continuous Galerkin: natural (Neumann, Robin) conditions, one thread a facet's vector, column or diagonal.
 // After cg_facet.clh.
-// needs: ARGUMENTS ROLE TRIALS DIRECTION BOUNDARY_TERMS NDOF NC DIM NQF
+// needs: ARGUMENTS ROLE TRIALS DIAGONAL DIRECTION BOUNDARY_TERMS NDOF NC DIM NQF
 //
 // Arrays
 //   out  from `first` on: [NDOF, TRIALS, facet_stride], facet fastest
+
+#undef R_E
+#define R_E(i) r_e[i]
 
 __kernel void ROLE(cg_facet)(ARGUMENTS)
 {
@@ -14,11 +17,15 @@ __kernel void ROLE(cg_facet)(ARGUMENTS)
   for (int i = 0; i < NDOF; ++i) r_e[i] = 0;
   for (int q = 0; q < NQF; ++q) {
     FACET_POINT
+#if DIAGONAL
+    BLOCK_TERMS(BOUNDARY_TERMS, weight, basis, grad, R_E)
+#else
     real f0[NC], f1[NC * DIM];
     DIRECTION(DU_E)
     BOUNDARY_TERMS
     point_pull_back(&g, weight, f0, f1);
     for (int i = 0; i < NDOF; ++i) r_e[i] += cg_test(i, basis, grad, f0, f1);
+#endif
   }
   for (int i = 0; i < NDOF; ++i) out[first + ((size_t)i * TRIALS + column) * facet_stride + facet] = r_e[i];
 }

@@ -89,7 +89,7 @@ KERNEL(GROUP) void poly_facets(ARGUMENTS)
     if (interface < last && done >= points) {
       if (here[0] >= 0 && here[3] >= 0)
         poly_write(coupling, first_row + tile_row, first_column + tile_column, min(size, first_row + PANEL),
-                   min(sizes[far], first_column + PANEL), here[4], ATOMIC ? add : 0,
+                   min(sizes[far], first_column + PANEL), here[4], 0,
                    out + here[3] + (size_t)test * size * here[4] + trial * sizes[far]);
       for (int k = 0; k < SUMS; ++k) coupling[k] = 0;
       done = 0;

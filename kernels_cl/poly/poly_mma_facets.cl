@@ -103,8 +103,7 @@ KERNEL(GROUP) void poly_facets(ARGUMENTS)
         UNROLL for (int j = 0; j < COLUMN_TILES; ++j)
           if (first_tile + j >= BLOCKS) {
             if (wanted)
-              poly_write_column(sum, j, 8 * (first_tile + j - BLOCKS), lane, size, sizes[far], here[4], ATOMIC ? add : 0,
-                                block);
+              poly_write_column(sum, j, 8 * (first_tile + j - BLOCKS), lane, size, sizes[far], here[4], 0, block);
             UNROLL for (int e = 0; e < 4 * ROW_TILES; ++e) sum[4 * ROW_TILES * j + e] = 0;
             UNROLL for (int e = 0; e < 2 * ODD; ++e) sum[LAST + 2 * j + e] = 0;
           }

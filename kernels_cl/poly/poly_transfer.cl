@@ -32,9 +32,9 @@ KERNEL(GROUP) void poly_expand(int num_cells, int stride, __global const real *n
   const int lane = get_global_id(0) % 32, node = get_global_id(0) / 32 % NB, cell = get_global_id(0) / 32 / NB * 32 + lane;
   if (cell >= num_cells) return;
   const int polytope = of_cell[cell], begin = first[polytope], size = (first[polytope + 1] - begin) / NC;
-  real x[DIM], line[DIM * (DEGREE + 1)], value[NC];
+  real x[DIM], line[DIM * (DEGREE + 1)], slope[DIM * (DEGREE + 1)], value[NC];
   node_x(node, cell, stride, nodes, cell_nodes, x);
-  poly_line(boxes + polytope * 2 * DIM, x, line);
+  poly_line_slope(boxes + polytope * 2 * DIM, x, line, slope);
   for (int c = 0; c < NC; ++c) value[c] = 0;
   UNROLL for (int b = 0; b < ROWS; ++b)
     if (b < size) {
@@ -59,9 +59,9 @@ KERNEL(GROUP) void poly_restrict(int num_polytopes, int num_cells, int stride, _
   for (int at = lane; at < count; at += LANES) {
     const int cell = cells[begin + at / NB], node = at % NB;
     const real value = fine[fine_place(num_cells, cell, test * NB + node)];
-    real x[DIM], line[DIM * (DEGREE + 1)];
+    real x[DIM], line[DIM * (DEGREE + 1)], slope[DIM * (DEGREE + 1)];
     node_x(node, cell, stride, nodes, cell_nodes, x);
-    poly_line(boxes + polytope * 2 * DIM, x, line);
+    poly_line_slope(boxes + polytope * 2 * DIM, x, line, slope);
     UNROLL for (int b = 0; b < ROWS; ++b) sum[b] += poly_value(line, b) * value;
   }
   const int functions = item < num_polytopes ? size : 0;

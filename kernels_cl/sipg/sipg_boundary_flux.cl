@@ -18,7 +18,7 @@ __kernel void sipg_boundary_flux(ARGUMENTS)
   if (behind != -1)
     for (int q = 0; q < NQF; ++q) {
       SIPG_POINT
-      SIPG_FLUXES
+      SIPG_FLUXES(0, NONE, NONE)
       for (int c = 0; c < NC; ++c) sum[c] -= f0[c];
     }
   for (int c = 0; c < NC; ++c) out[c * facet_stride + item] = sum[c];

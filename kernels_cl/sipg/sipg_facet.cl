@@ -1,9 +1,12 @@
-// Fluxes of interior penalty, the plain version: one thread a cell, or a column of its block, goes around the cell's facets and adds
+// Fluxes of interior penalty, the plain version: one thread a cell, or a column of its block, or its diagonal, goes around the cell's facets and adds
 // to what the volume kernels wrote. An interior facet is done from both sides, so no sums cross threads. After sipg_facet.clh.
-// needs: ARGUMENTS ROLE MATRIX TRIALS FACET_TERMS NDOF NFACETS NQF
+// needs: ARGUMENTS ROLE MATRIX TRIALS DIAGONAL FACET_TERMS NDOF NFACETS NQF
 //
 // Arrays
 //   out       [NDOF, TRIALS, stride] vectors or blocks, which are added to. Cell fastest.
+
+#undef R_E
+#define R_E(i) r_e[i]
 
 __kernel void ROLE(sipg_facet)(ARGUMENTS)
 {
@@ -18,8 +21,12 @@ __kernel void ROLE(sipg_facet)(ARGUMENTS)
     for (int q = 0; q < NQF; ++q) {
       if (MATRIX && SIPG_VANISHES(f * NQF + q)) continue;
       SIPG_POINT
+#if DIAGONAL
+      BLOCK_TERMS(FACET_TERMS, weight, FACET_BASIS + row * NBASIS, FACET_GRAD + row * NBASIS * DIM, R_E)
+#else
       FACET_TERMS
       for (int i = 0; i < NDOF; ++i) r_e[i] += SIPG_TEST(i);
+#endif
     }
   }
   for (int i = 0; i < NDOF; ++i) out[((size_t)i * TRIALS + trial) * stride + cell] += r_e[i];

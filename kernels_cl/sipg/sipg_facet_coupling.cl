@@ -18,7 +18,7 @@ __kernel void sipg_facet_coupling(ARGUMENTS)
   for (int q = 0; q < NQF; ++q) {
     if (SIPG_VANISHES(place * NQF + PERM[turn * NQF + q])) continue;
     SIPG_POINT
-    SIPG_FLUXES_JACOBIAN(NONE, TRIAL)
+    SIPG_FLUXES(1, NONE, TRIAL)
     for (int i = 0; i < NDOF; ++i) column[i] += SIPG_TEST(i);
   }
   for (int i = 0; i < NDOF; ++i) out[((size_t)i * NDOF + trial) * facet_stride + item] = column[i];

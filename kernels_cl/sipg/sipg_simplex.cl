@@ -66,8 +66,8 @@ KERNEL(LANES * THREADS) void ROLE(sipg)(ARGUMENTS)
       LANE_AND_CELL
       WORK
       PENALTY_OF_FACET
-      interior_flux(&w, constants, SIPG_WALL(code[f * stride + cell], kinds), sigma, q, ALONG,
-                    neighbour[f * stride + cell] >= 0, flux);
+      facet_flux(&w, constants, 0, SIPG_WALL(code[f * stride + cell], kinds), sigma, q, ALONG,
+                 neighbour[f * stride + cell] >= 0, flux);
       END_OF_TURN
     }
     {
@@ -77,7 +77,7 @@ KERNEL(LANES * THREADS) void ROLE(sipg)(ARGUMENTS)
         WORK
         PENALTY_OF_FACET
         for (int q = thread; q < NQF; q += THREADS)
-          boundary_flux(&w, kinds - (behind + 2) * (NC + 1), constants, sigma, q, ALONG, flux);
+          facet_flux(&w, constants, 1, kinds - (behind + 2) * (NC + 1), sigma, q, ALONG, 1, flux);
       }
     }
     BARRIER_LOCAL();

@@ -53,7 +53,7 @@ KERNEL(1) WIDE void ROLE(sipg)(ARGUMENTS)
   SHARED(node, NB) FOR_LANES
   {
     WORK
-    volume_flux(&w, aux, constants, node, ALONG, flux);
+    volume_flux(&w, constants, node, ALONG, flux);
   }
   UNROLL for (int axis = 0; axis < DIM; ++axis) {
     SHARED(side, 2) FOR_EACH_LANE
@@ -74,7 +74,7 @@ KERNEL(1) WIDE void ROLE(sipg)(ARGUMENTS)
       WORK
       FACET(axis, item / NQF)
       PENALTY
-      interior_flux(&w, aux, constants, axis, item / NQF, item % NQF, behind, place, RATES(behind),
+      interior_flux(&w, constants, axis, item / NQF, item % NQF, behind, place, RATES(behind),
                     SIPG_WALL(code_l[AT(facet)], kinds), sigma, ALONG, -(other >= 0), flux);
     }
     SHARED(side, 2) FOR_EACH_LANE
@@ -84,7 +84,7 @@ KERNEL(1) WIDE void ROLE(sipg)(ARGUMENTS)
       if (other <= -2) {
         PENALTY
         SHARED(q, NQF)
-        boundary_flux(&w, aux, constants, axis, side, q, kinds - (other + 2) * (NC + 1), sigma, ALONG, flux);
+        boundary_flux(&w, constants, axis, side, q, kinds - (other + 2) * (NC + 1), sigma, ALONG, flux);
       }
     }
   }

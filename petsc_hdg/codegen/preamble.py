@@ -6,7 +6,6 @@ Tables too large for a device's constant memory become one buffer, and macros th
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
 
 import numpy as np
@@ -15,7 +14,6 @@ from petsc_hdg.errors import DeviceError
 
 REAL_BYTES = {"double": 8, "single": 4}
 REAL_TYPE = {"double": np.float64, "single": np.float32}
-_IDENTIFIER = re.compile(r"[A-Za-z_]\w*\Z")
 CONSTANT_BYTES = 48 * 1024  # devices have 64 KiB at least; the rest is left to small tables and the compiler
 SCATTERED_BYTES = 2560  # larger tables are faster in global memory where threads read different entries (on an H100)
 
@@ -30,7 +28,6 @@ def literal(value: float, precision: str) -> str:
 
 def macro_text(name: str, value: float | str, precision: str) -> str:
     """One `#define`; numbers in parentheses, text as it is."""
-    _check_identifier(name)
     if isinstance(value, (bool, int, np.integer)):
         return f"#define {name} ({int(value)})"
     if isinstance(value, (float, np.floating)):
@@ -42,7 +39,6 @@ def macro_text(name: str, value: float | str, precision: str) -> str:
 
 def table_text(name: str, table: np.ndarray, precision: str) -> str:
     """A flat `__constant` array holding `table` row by row: `real` for floats, `int` for integers."""
-    _check_identifier(name)
     table = np.asarray(table)
     if table.dtype.kind == "f":
         kind, values = "real", [literal(value, precision) for value in table.ravel()]
@@ -65,11 +61,6 @@ def preamble_text(macros: Mapping[str, int | float | str], tables: Mapping[str, 
     lines = [macro_text(name, value, precision) for name, value in macros.items()]
     lines += [table_text(name, table, precision) for name, table in tables.items()]
     return "\n".join(lines) + "\n"
-
-
-def _check_identifier(name: str) -> None:
-    if not _IDENTIFIER.match(name):
-        raise DeviceError(f"'{name}' cannot name a macro or a table: it must be a C identifier")
 
 
 def place_tables(

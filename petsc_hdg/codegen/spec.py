@@ -73,16 +73,6 @@ class KernelSpec:
     is_optimized: bool = True
     table_buffer: np.ndarray = field(default_factory=partial(np.zeros, 0))
 
-    def __post_init__(self):
-        if self.precision not in REAL_BYTES:
-            raise DeviceError(
-                f"kernel '{self.name}': precision '{self.precision}' is not one of {', '.join(REAL_BYTES)}"
-            )
-        if self.local_size < 1 or self.local_bytes < 0:
-            raise DeviceError(
-                f"kernel '{self.name}': local_size {self.local_size} and local_bytes {self.local_bytes} cannot be"
-            )
-
     @property
     def real_bytes(self) -> int:
         """Bytes of one `real`."""
@@ -143,7 +133,7 @@ def in_roles(file: str, *roles: str) -> tuple[str, ...]:
     """Sources that lay a kernel file once for each role, "residual" and "action" if none is given; others: "matrix",
     "transposed"."""
     roles = roles or ("residual", "action")
-    return tuple(source for role in roles for source in (f"role_{role}.clh", file))
+    return tuple(source for role in roles for source in ("role.clh", f"role_{role}.clh", file))
 
 
 def _digest(text: str) -> str:

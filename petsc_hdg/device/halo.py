@@ -12,7 +12,7 @@ from petsc_hdg.device.arrays import Arrays
 from petsc_hdg.device.halo_links import OTHER, Links
 from petsc_hdg.device.halo_peers import PeerLinks, halo_kernel
 from petsc_hdg.device.halo_plan import HaloPlan
-from petsc_hdg.device.kernel import Kernel, aside
+from petsc_hdg.device.kernel import aside
 from petsc_hdg.device.node import Node
 from petsc_hdg.errors import DeviceError, collectively
 
@@ -39,7 +39,6 @@ class Halo:
     """
 
     muted = False
-    sends_points = True  # as they are in a vector, not what _pack makes of them
 
     def __init__(
         self,
@@ -84,16 +83,8 @@ class Halo:
         goes_straight = self._peers is not None or self._first_ghost is not None
         staged = ("points",) if goes_straight else ("points", "ghosts")
         self._buffers = {name: arrays.empty(self._items[name]) for name in staged}
-        names = ("halo_unpack", "halo_add")
+        names = ("halo_pack", "halo_unpack", "halo_add")
         self._kernels = {name: halo_kernel(name, arrays, self.components) for name in names}
-        self._kernels["halo_pack"] = self._pack_kernel()
-
-    def _pack_kernel(self) -> Kernel:
-        return halo_kernel("halo_pack", self.arrays, self.components)
-
-    def _pack(self, side: str, source, packed, count: int):
-        """The event of the launch that packs the slots of a side."""
-        return self._kernels["halo_pack"](count, source, self._tables[side], packed, count)
 
     def forward(self, owned, ghosts) -> None:
         """Copy the owners' values in buffer `owned` into buffer `ghosts`."""
@@ -118,7 +109,7 @@ class Halo:
         """Copy the values in buffer `ghosts` into the owners' buffer `target`, at `places` [slot of send_points], with
         peers."""
         if not Halo.muted:
-            self._peers.exchange("ghosts", self._slots("ghosts", ghosts), (target, places))
+            self._peers.exchange("ghosts", (ghosts, self._tables["ghosts"]), (target, places))
             self._count("ghosts")
 
     def reverse_add(self, ghosts, owned) -> None:
@@ -164,7 +155,7 @@ class Halo:
             return
         count, self._ready_on = self._items[side], self.arrays.device.queue
         if self._peers is not None:
-            self._peers.send(side, *self._slots(side, source))
+            self._peers.send(side, source, self._tables[side])
             return
         self._source, self._start = source, 0
         if side == "ghosts" and self._first_ghost is not None:
@@ -172,7 +163,7 @@ class Halo:
         else:
             self._source, packed = self._buffers[side], count > 0
         if packed:
-            self._ready = self._pack(side, source, self._source, count)
+            self._ready = self._kernels["halo_pack"](count, source, self._tables[side], self._source, count)
         elif not self.alone:
             self._ready = self.arrays.device.marker()
         self._links.begin(side)
@@ -181,20 +172,13 @@ class Halo:
         """Exchange with peers by as few launches as can be; True if that is done."""
         if self._peers is None or not self.plan.active or Halo.muted or self._under_way is not None:
             return False
-        self._peers.exchange(side, self._slots(side, source), self._arrival(side, ghosts))
+        self._peers.exchange(side, (source, self._tables[side]), self._arrival(side, ghosts))
         self._count(side)
         return True
 
     def _arrival(self, side: str, ghosts) -> tuple:
-        """Like `_slots`, of the other side: where its slots come when this one is sent."""
+        """Buffer of the other side's slots and their places there, None where these are packed, when a side is sent."""
         return (ghosts, self._tables["ghosts"]) if side == "points" else (self._buffers["points"], None)
-
-    def _slots(self, side: str, source) -> tuple:
-        """A buffer, and the places of a side's slots there, None where these are packed."""
-        if side == "ghosts" or self.sends_points:
-            return source, self._tables[side]
-        self._pack(side, source, self._buffers[side], self._items[side])
-        return self._buffers[side], None
 
     def _end(self, what: str) -> bool:
         """True if there is something to do."""

@@ -216,23 +216,20 @@ class PrimalDiscretization(Discretization):
         weights = np.stack([rule.weights for rule in rules])
         return {**self._dof_tables(), **tables, "FACET_WEIGHTS": weights, "FACET_NORMALS": normals}
 
-    def _sources(self, *files: str, stored: bool = False, evector: bool = False) -> tuple[str, ...]:
-        geometry = "geometry_stored.clh" if stored else "geometry_nodes.clh"
-        gather = "gather_evector.clh" if evector else self.gather_file
-        return ("geometry.clh", geometry, "point.clh", gather, "cg_point.clh", *files)
+    def _sources(self, *files: str) -> tuple[str, ...]:
+        return ("geometry.clh", "geometry_nodes.clh", "point.clh", self.gather_file, "cg_point.clh", *files)
 
-    def volume_specs(self, stored: bool = False, evector: bool = False) -> dict[str, KernelSpec]:
-        """Specs of `cg_residual` and `cg_action`; stored geometry and element vectors as in the paper, by choice."""
+    def volume_specs(self) -> dict[str, KernelSpec]:
+        """Specs of `cg_residual` and `cg_action`."""
         macros = {**self._macros(), "NQ": self.quadrature.num_points}
         tables = self._cell_tables(self.quadrature)
         names = ("cg_residual", "cg_action")
         if self.variant != "transpose":  # patches use `cell` for what they do not offer
-            sources = self._sources("cell_lanes.clh", *in_roles("cg_cell.cl"), stored=stored, evector=evector)
+            sources = self._sources("cell_lanes.clh", *in_roles("cg_cell.cl"))
             return {name: self._cell_spec(name, sources, macros, tables) for name in names}
         shape = self.transposition_shape()
         macros |= {"THREADS": shape.threads, "CELLS": shape.cells, "BATCHES": self.options.num_batches}
-        files = ("cg_transpose.clh", *in_roles("cg_transpose.cl"))
-        sources = self._sources(*files, stored=stored, evector=evector)
+        sources = self._sources("cg_transpose.clh", *in_roles("cg_transpose.cl"))
         launch = Launch(shape.cells * self.options.num_batches, shape.threads)
         return {
             n: self._spec(n, sources, macros, tables, shape.threads, shape.local_bytes, launch=launch) for n in names
@@ -259,12 +256,11 @@ class PrimalDiscretization(Discretization):
     def matrix_specs(self) -> dict[str, KernelSpec]:
         """Specs of `cg_matrix` and `cg_diagonal`."""
         macros = {**self._macros(), "NQ": self.quadrature.num_points}
-        tables, kept = self._cell_tables(self.quadrature), self._sources("cell_lanes.clh")
+        tables, kept = self._cell_tables(self.quadrature), ("cell_lanes.clh", "point_block.clh")
+        matrix, diagonal = (self._sources(*kept, *in_roles("cg_cell.cl", role)) for role in ("matrix", "diagonal"))
         return {
-            "cg_matrix": self._cell_spec(
-                "cg_matrix", (*kept, *in_roles("cg_cell.cl", "matrix")), macros, tables, 32, self.num_dofs
-            ),
-            "cg_diagonal": self._cell_spec("cg_diagonal", (*kept, "point_block.clh", "cg_diagonal.cl"), macros, tables),
+            "cg_matrix": self._cell_spec("cg_matrix", matrix, macros, tables, 32, self.num_dofs),
+            "cg_diagonal": self._cell_spec("cg_diagonal", diagonal, macros, tables),
         }
 
     def transposed_volume(self) -> dict[str, KernelSpec]:

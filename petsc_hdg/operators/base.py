@@ -44,7 +44,8 @@ class DeviceOperator:
         self.arrays = arrays
         self.device = arrays.device
         self.dofmap = disc.dofmap
-        self.halo = self._make_halo()
+        ghosts = disc.dofmap.ghost_rank, disc.dofmap.ghost_index
+        self.halo = Halo(disc.mesh.comm, disc.dofmap.num_owned, *ghosts, arrays)  # of what vectors have in their tails
         self._nodes = arrays.to_device(disc.nodes(), "geometry")
         self.ghost_sums = arrays.empty(max(1, self.dofmap.num_ghosts))
         self._load_cells()
@@ -68,11 +69,6 @@ class DeviceOperator:
         if any(field.name == METRIC for field in disc.physics.auxiliary):
             disc.auxiliary.place(self.aux_rows, METRIC, cell_metrics(disc.mesh).reshape(-1, 1, disc.dim**2))
         self._aux = self.arrays.to_device(self.aux_rows if self.aux_rows.size else np.zeros(1), "auxiliary")
-
-    def _make_halo(self) -> Halo:
-        """The exchange of what vectors have in their tails. Collective."""
-        dofmap, comm = self.dofmap, self.discretization.mesh.comm
-        return Halo(comm, dofmap.num_owned, dofmap.ghost_rank, dofmap.ghost_index, self.arrays)
 
     def _numbers(self, attribute: str, make, name: str):
         """Buffer of the whole numbers that make() gives, or that of the source, which has the same attribute."""

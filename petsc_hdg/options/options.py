@@ -35,9 +35,7 @@ PENALTIES = ("shahbazi", "paper")
 SIPG_KERNELS = ("auto", "affine", "fused", "split")
 POLY_SPACES = ("total", "tensor")
 POLY_SUBDIVISIONS = ("cells", "coarse")
-POLY_PENALTIES = ("trace", "paper")
 TIME_SPACES = ("tensor", "total")
-POLY_ASSEMBLIES = ("2", "1", "atomic")
 
 # How options of an object with the prefix `hdg_` go on, such as -hdg_ksp_type: none of ours.
 _PETSC_STARTS = ("dm_", "fe_", "ksp_", "mat_", "pc_", "snes_", "tao_", "ts_", "vec_", *SCHEME_PREFIXES)
@@ -185,15 +183,7 @@ class Options:
         "quadrature triangles of agglomerates in 2D: the mesh's own cells, as few as the outlines allow",
         choices=POLY_SUBDIVISIONS,
     )
-    poly_penalty: str = option(
-        "trace", "penalty: trace constant per polytope, appendix A of the paper", choices=POLY_PENALTIES
-    )
     poly_penalty_scale: float = option(1.0, "factor of the polytopic penalty", minimum=0, maximum=1e12)
-    poly_assembly: str = option(
-        "2",
-        "matrix assembly: sparsity pattern first with one writer per block, triplets with duplicates, atomic sums",
-        choices=POLY_ASSEMBLIES,
-    )
     poly_time_degree: int = option(1, "polynomial degree in time of space-time slabs", minimum=0, maximum=3)
     poly_time_space: str = option(
         "tensor", "space-time polynomials: tensor product of space and time, total degree", choices=TIME_SPACES

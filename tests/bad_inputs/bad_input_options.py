@@ -62,13 +62,8 @@ BAD_OPTIONS = {
         "-fe_kernel cell has no effect on poly_gpu, which takes auto; leave it out$",
     ),
     "kernel that discontinuous cells do not have": (
-        lambda c, f: by_database(c, fe_backend="sipg_gpu", sipg_kernel="split", fe_kernel="patch"),
-        "-fe_kernel patch has no effect on sipg_gpu, which takes auto, cell or transpose; leave it out$",
-    ),
-    "kernel beside one pass": (
-        lambda c, f: problem(c, backend="sipg_gpu", kernel="transpose").callbacks,
-        "-fe_kernel transpose has no effect on the pass of sipg_gpu over cells and facets, which takes auto; leave it "
-        "out, or give -sipg_kernel split$",
+        lambda c, f: by_database(c, fe_backend="sipg_gpu", sipg_kernel="split", fe_kernel="transpose"),
+        "-fe_kernel transpose has no effect on sipg_gpu, which takes auto; leave it out$",
     ),
     "unknown matrix": (
         lambda c, f: by_database(c, fe_pmat="dense"),

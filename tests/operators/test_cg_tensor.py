@@ -120,7 +120,7 @@ def test_diagonals(cell, degree, physics, curved, gpu):
     given, (limits,) = (mesh, PHYSICS[physics](mesh.dim), degree), work_groups(GPU if gpu else None)
     lines, plain = operator(*given, "tensor", limits), operator(*given, "transpose")
     sources = [op.matrix_kernels["cg_diagonal"].spec.sources[-1] for op in (lines, plain)]
-    assert sources == ["cg_tensor_diagonal.cl", "cg_diagonal.cl"]
+    assert sources == ["cg_tensor_diagonal.cl", "cg_cell.cl"]
     assert difference(lines, plain, ["cg_diagonal"]) < TOLERANCE
 
 
@@ -134,12 +134,12 @@ def test_operations_are_counted():
 def test_a_diagonal_that_does_not_fit_is_computed_point_by_point():
     limits = replace(GPU, local_bytes=2000)
     disc = ContinuousGalerkin(box_mesh("hexahedron"), smooth_poisson(), Options(degree=2), limits)
-    assert disc.variant == "tensor" and disc.matrix_specs()["cg_diagonal"].sources[-1] == "cg_diagonal.cl"
+    assert disc.variant == "tensor" and disc.matrix_specs()["cg_diagonal"].sources[-1] == "cg_cell.cl"
 
 
 @pytest.mark.parametrize("cell, faces, physics, local_bytes, diagonal", [
     ("quadrilateral", (5, 7), "everything", 49152, "cg_tensor_diagonal.cl"),
-    ("hexahedron", (3, 2, 2), "poisson", 2000, "cg_diagonal.cl"),
+    ("hexahedron", (3, 2, 2), "poisson", 2000, "cg_cell.cl"),
 ])  # fmt: skip
 def test_sums_of_cells_and_facets(cell, faces, physics, local_bytes, diagonal):
     """Vectors of the whole mesh, natural and essential conditions included, with element vectors cell by cell."""

@@ -27,16 +27,16 @@ FAULTS = {  # kernel found wrong -> (variant, file, right text, wrong text)
     "cg_residual": ("cell", "role_residual.clh", "pw_residual(u, u_t,", "pw_residual(u_t, u_t,"),
     "cg_action": ("transpose", "role_action.clh", ACTION, ACTION.replace("du_x, a,", "u_x, a,")),
     "cg_matrix": ("cell", "role_matrix.clh", "pw_jacobian(u, u_t,", "pw_jacobian(u_t, u_t,"),
-    "cg_diagonal": ("cell", "point_block.clh", "real sum = value", "real sum = 2 * value"),
+    "cg_diagonal": ("cell", "point_block.clh", "sum = value", "sum = 2 * value"),
     "cg_facet_residual": ("cell", "role_residual.clh", "pw_boundary(condition, u,", "pw_boundary(condition, u_t,"),
     "cg_facet_matrix": ("cell", "role_matrix.clh", "jacobian(condition, u,", "jacobian(condition, u_t,"),
     "cg_patch_residual": ("patch", "cg_patch.cl", "int e = 0; e < SLOTS", "int e = 1; e < SLOTS"),
     "condense": ("hdg", "condense.cl", "recovery[place * NE + ROW(a)] = -", "recovery[place * NE + ROW(a)] = "),
     "condense_solve": ("hdg", "condense_solve.cl", "= s[k] - damping * step[k]", "= s[k] - step[k] / 2"),
     "sipg_penalty": ("sipg", "sipg_penalty.cl", "return PENALTY", "return 2 * PENALTY"),
-    "sipg_action": ("sipg", "sipg_flux.clh", "d_own->u[c] - d_other->u[c]", "d_own->u[c] + d_other->u[c]"),
-    "sipg_facet_residual": ("sipg split", "role_residual.clh", "SIPG_FLUXES\n", "SIPG_FLUXES if (f) f0[0] = 0;\n"),
-    "sipg_facet_coupling": ("sipg", "sipg_facet_coupling.cl", "JACOBIAN(NONE, TRIAL)", "JACOBIAN(TRIAL, TRIAL)"),
+    "sipg_action": ("sipg", "sipg_flux.clh", "(action ? d_jump : jump)[c]", "(action ? d_lifted : jump)[c]"),
+    "sipg_facet_residual": ("sipg split", "role_residual.clh", "NONE, NONE)\n", "NONE, NONE) if (f) f0[0] = 0;\n"),
+    "sipg_facet_coupling": ("sipg", "sipg_facet_coupling.cl", "(1, NONE, TRIAL)", "(1, TRIAL, TRIAL)"),
 }
 
 
@@ -66,18 +66,20 @@ def linearized() -> tuple:
     given = problem("sipg")
     given.callbacks  # noqa: B018
     operator = given.operator
-    assert "sipg_diagonal" not in operator.all_kernels()
+    assert not {"cg_diagonal", "sipg_facet_diagonal"} & operator.all_kernels().keys()
     operator.linearize(operator.arrays.to_device(np.linspace(0.5, 1.0, given.num_unknowns)))
     return operator, operator.arrays.zeros(given.num_unknowns)
 
 
-def test_a_wrong_diagonal_is_found_where_it_is_asked_for(monkeypatch, fresh_cache):
+@pytest.mark.parametrize(
+    "kernel, right, wrong",
+    [("cg_diagonal", "sum = value", "sum = 2 * value"), ("sipg_facet_diagonal", "u[e_] = du[e_],", "u[e_] = 0,")],
+)
+def test_a_wrong_diagonal_is_found_where_it_is_asked_for(kernel, right, wrong, monkeypatch, fresh_cache):
     original = spec.kernel_text
-    monkeypatch.setattr(
-        spec, "kernel_text", lambda name: original(name).replace("real sum = value", "real sum = 2 * value")
-    )
+    monkeypatch.setattr(spec, "kernel_text", lambda name: original(name).replace(right, wrong))
     operator, out = linearized()
-    with pytest.raises(DeviceError, match="kernel 'sipg_diagonal' gives wrong results"):
+    with pytest.raises(DeviceError, match=f"kernel '{kernel}' gives wrong results"):
         operator.diagonal(out)
 
 
@@ -85,7 +87,7 @@ def test_the_check_of_a_diagonal_leaves_the_linearization(fresh_cache):
     operator, out = linearized()
     state, penalties, version = operator.state, operator.penalties(), operator.penalty.version
     operator.diagonal(out)
-    assert verdicts.verdict(operator.diagonal_kernel)["ok"]
+    assert all(verdicts.verdict(kernel)["ok"] for kernel in operator.diagonal_kernels.values())
     assert np.array_equal(operator.penalties(), penalties) and penalties.any() and operator.penalty.is_known
     assert operator.state is state and operator.penalty.version == version
 

@@ -109,7 +109,7 @@ def test_one_pass_is_the_oracle(cell):
 )
 def test_nodes_of_work_items(dim, count, lanes, threads):
     """Each node once, none left; what runs in step stands on facets of the same axes where these have nodes enough."""
-    rounds = node_rounds(dim, count, PassShape(lanes, threads, 0, 0))
+    rounds = node_rounds(dim, count, PassShape(lanes, threads, 0))
     assert rounds.shape[1] == threads and np.array_equal(np.sort(rounds[rounds >= 0]), np.arange(count**dim))
     together = np.gcd(threads, 32 // lanes)
     at = np.stack(np.unravel_index(np.arange(count**dim), (count,) * dim), axis=-1)
@@ -152,10 +152,10 @@ def test_every_degree_fits_a_gpu(cell):
     for degree in range(1, MOST[cell] + 1):
         disc = discretization(cell, degree, 1, GPU)
         shape = tensor_shape(disc)
-        assert shape.residual_bytes <= shape.action_bytes <= GPU.local_bytes
-        assert (shape.action_bytes == 0) == (shape.threads == 1) == (degree <= 3 and cell == "quadrilateral")
+        assert shape.local_bytes <= GPU.local_bytes
+        assert (shape.local_bytes == 0) == (shape.threads == 1) == (degree <= 3 and cell == "quadrilateral")
         spec = tensor_specs(disc)["sipg_action"]
-        assert spec.local_bytes == shape.action_bytes and spec.local_size == shape.lanes * shape.threads <= 256
+        assert spec.local_bytes == shape.local_bytes and spec.local_size == shape.lanes * shape.threads <= 256
 
 
 def test_too_little_local_memory_is_said():

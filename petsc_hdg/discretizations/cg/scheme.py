@@ -242,8 +242,8 @@ class ContinuousGalerkin(StrongConditions, PrimalDiscretization):
         tables = self.facet_tables(*self.facet_rules)
         names = [f"cg_facet_{what}" for what in ("residual", "action", "matrix", "diagonal")]
         used = {"F0": 1, "F1": int(self.physics.has_boundary_f1)}
-        sources = (*in_roles("cg_facet.cl", "residual", "action", "matrix"), "cg_facet_diagonal.cl")
-        columns = dict.fromkeys(names[2:], self.num_dofs)
+        sources = ("point_block.clh", *in_roles("cg_facet.cl", "residual", "action", "matrix", "diagonal"))
+        columns = {"cg_facet_matrix": self.num_dofs}
         return {n: self.facet_spec(n, sources, tables, columns.get(n, 0), **used) for n in names}
 
     def transposed_specs(self) -> dict[str, KernelSpec]:

@@ -47,15 +47,11 @@ def tabulate(powers: np.ndarray, xi: np.ndarray) -> tuple[np.ndarray, np.ndarray
     return values, np.stack(gradients, axis=-1)
 
 
-def by_degree(disc) -> list[np.ndarray]:
-    """Owned polytopes of each degree that occurs, ascending."""
-    return [np.flatnonzero(disc.degrees == p) for p in np.unique(disc.degrees)]
-
-
 def project(disc, values: np.ndarray) -> np.ndarray:
     """Unknowns [owned] of the L2 projection of values [base cell, quadrature point, component]."""
     out = np.zeros(disc.dofmap.num_owned)
-    for polytopes in by_degree(disc):
+    for degree in np.unique(disc.degrees):
+        polytopes = np.flatnonzero(disc.degrees == degree)
         mass, moments = _sums(disc, polytopes, values)
         found = np.linalg.solve(mass, moments)  # [polytope, function, component]
         first, size = disc.numbering.first[polytopes], mass.shape[1] * values.shape[2]

@@ -28,23 +28,23 @@ class Items:
 class Layout:
     """A way to lay matrices out, and the work that fills it.
 
-    size        values;  adds  whether facets add to what volumes wrote;  atomic  whether all items add
+    size        values
     volumes     Items, entries are `cells`
     facets      Items, entries are `interfaces` [interface, 5], see poly_matrix_facets.cl
+    adds        whether facets add to what volumes wrote
     """
 
     size: int
-    adds: bool
-    atomic: bool
     volumes: tuple[Items, ...]
     facets: tuple[Items, ...]
     interfaces: np.ndarray
+    adds: bool = True
 
 
 class Blocks:
     """Interfaces of the polytopes of a rank and the places of the blocks of their matrix.
 
-    Values of approach 2 stand row by row, in each row by ascending PETSc column: the arrays of a CSR matrix. An
+    Values stand row by row, in each row by ascending PETSc column: the arrays of a CSR matrix. An
     interface is all facets that a polytope shares with another; those on the boundary are one too, without a block.
     """
 
@@ -84,7 +84,7 @@ class Blocks:
         np.maximum.at(found, self.own[inside], degrees[self.other[inside]])
         return found
 
-    # Places of approach 2 ------------------------------------------------------------------------------------------
+    # Places -------------------------------------------------------------------------------------------------------
 
     @cached_property
     def _order(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -121,7 +121,7 @@ class Blocks:
         return diagonal, coupling
 
     def csr(self) -> tuple[np.ndarray, np.ndarray]:
-        """Row starts [owned row + 1] and PETSc columns [value], ascending in each row, of approach 2."""
+        """Row starts [owned row + 1] and PETSc columns [value], ascending in each row."""
         row, column, _ = self._order
         sizes, blocks = self.unknowns[: self.count], np.bincount(row, minlength=self.count)
         start = np.concatenate([[0], np.cumsum(np.repeat(self.width, sizes))])
@@ -144,13 +144,9 @@ class Blocks:
 
     # Layouts -------------------------------------------------------------------------------------------------------
 
-    def unique(self, atomic: bool = False) -> Layout:
-        """Approach 2: each value once. atomic: items are base cells and facets, and add to it."""
-        diagonal, coupling = self.places
-        size = int(self.row_starts[-1])
-        if atomic:
-            return self._of_base_cells(size, diagonal, coupling, self.width)
-        return self._of_polytopes(size, diagonal, coupling, self.width)
+    def matrix(self) -> Layout:
+        """Each value of the matrix once."""
+        return self._of_polytopes(int(self.row_starts[-1]), *self.places, self.width)
 
     def diagonal(self) -> Layout:
         """Diagonal blocks alone [polytope] one after the other, each row by row."""
@@ -177,33 +173,6 @@ class Blocks:
         row = _ranges(np.zeros(self.count, np.int64), sizes)
         return np.repeat(self.diagonal_starts[:-1], sizes) + row * (np.repeat(sizes, sizes) + 1)
 
-    def triplets(self) -> Layout:
-        """Approach 1: a block of each base cell, of each side of a facet, of each pair of sides."""
-        polytope, columns = self._triplet_blocks
-        sizes = self.unknowns[polytope] * self.unknowns[columns]
-        places = np.cumsum(sizes) - sizes
-        cells, faces = self.disc.mesh.num_cells, len(self.faces)
-        coupling = np.full(faces, -1, np.int64)
-        coupling[self._behind >= 0] = places[cells + faces :]
-        places = places[:cells], places[cells : cells + faces], coupling
-        return self._of_base_cells(int(sizes.sum()), *places, None)
-
-    @cached_property
-    def _behind(self) -> np.ndarray:
-        """Polytope [facet] behind each facet, or -1."""
-        return np.repeat(self.other, np.diff(self.bounds))
-
-    @cached_property
-    def _before(self) -> np.ndarray:
-        """Polytope [facet] of each facet."""
-        return np.repeat(self.own, np.diff(self.bounds))
-
-    @cached_property
-    def _triplet_blocks(self) -> tuple[np.ndarray, np.ndarray]:
-        """Row and column polytope of each block of approach 1: cells, facets, pairs."""
-        of_cell, own, other = self.disc.polytopes.of_cell.astype(np.int64), self._before, self._behind
-        return np.concatenate([of_cell, own, own[other >= 0]]), np.concatenate([of_cell, own, other[other >= 0]])
-
     def _of_polytopes(self, size: int, diagonal, coupling, pitch) -> Layout:
         start, degrees = self.disc.polytopes.cells[0], self.numbering.degrees[: self.count]
         each = np.arange(self.count)
@@ -212,46 +181,15 @@ class Blocks:
         interfaces = _rows(self.other, self.bounds[:-1], self.bounds[1:], coupling, pitch[self.own])
         volumes = _by_degree(volumes, degrees, np.diff(start))
         facets = _by_degree(facets, self.facet_degrees, self.bounds[self.start[1:]] - self.bounds[self.start[:-1]])
-        return Layout(size, True, False, volumes, facets, interfaces)
-
-    def _of_base_cells(self, size: int, *places) -> Layout:
-        """Items of base cells and facets; places of cells, facets and pairs, or with a pitch those of polytopes."""
-        pitch = places[-1]
-        own, other, cells = self._before, self._behind, self.disc.polytopes.cells[1].astype(np.int64)
-        of_cell = self.disc.polytopes.of_cell[cells].astype(np.int64)
-        if pitch is None:
-            of_cells, of_facets, of_pairs = places[0][cells], places[1], places[2]
-            pitches = self.unknowns[of_cell], self.unknowns[own], self.unknowns[np.maximum(other, 0)]
-        else:
-            of_cells, of_facets = places[0][of_cell], places[0][own]
-            of_pairs = np.repeat(places[1], np.diff(self.bounds))
-            pitches = pitch[of_cell], pitch[own], pitch[own]
-        entry, face = np.arange(len(cells)), np.arange(len(own))
-        volumes = _rows(of_cell, entry, entry + 1, of_cells, pitches[0])
-        facets = _rows(own, face, face + 1, of_facets, pitches[1])
-        interfaces = _rows(other, face, face + 1, of_pairs, pitches[2])
-        degrees = self.numbering.degrees
-        larger = np.maximum(degrees[own], np.where(other >= 0, degrees[np.maximum(other, 0)], 0))
-        volumes = _by_degree(volumes, degrees[of_cell], np.ones(len(cells)))
-        facets = _by_degree(facets, larger, np.ones(len(own)))
-        return Layout(size, False, pitch is not None, volumes, facets, interfaces)
+        return Layout(size, volumes, facets, interfaces)
 
     # Numbers -------------------------------------------------------------------------------------------------------
 
-    def numbers(self, approach: str) -> tuple[np.ndarray, np.ndarray]:
-        """PETSc row and column of each value of an approach."""
-        if approach == "1":
-            return self._block_numbers(*self._triplet_blocks)
+    def numbers(self) -> tuple[np.ndarray, np.ndarray]:
+        """PETSc row and column of each value of `matrix`."""
         start, columns = self.csr()
         own = self.numbering.dofmap.global_numbers[: self.numbering.dofmap.num_owned]
         return np.repeat(own.astype(INT), np.diff(start)), columns
-
-    def _block_numbers(self, row: np.ndarray, column: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Row and column of each value of blocks, row by row, one block after the other."""
-        heights, widths = self.unknowns[row], self.unknowns[column]
-        rows = np.repeat(_ranges(self.global_first[row], heights), np.repeat(widths, heights))
-        columns = _ranges(np.repeat(self.global_first[column], heights), np.repeat(widths, heights))
-        return rows.astype(INT, copy=False), columns.astype(INT, copy=False)
 
 
 def _ranges(first: np.ndarray, length: np.ndarray) -> np.ndarray:

@@ -56,7 +56,7 @@ class MatrixSpecs:
     def _trial_value(self) -> bool:
         return not self._trial_gradient or any(trial == "u" for _, trial in self.pairs)
 
-    def volume(self, degree: int, atomic: bool = False, load: tuple[int, float] = (0, 0.0)) -> KernelSpec:
+    def volume(self, degree: int, load: tuple[int, float] = (0, 0.0)) -> KernelSpec:
         """Spec of `poly_volume` for polytopes of a degree; load: how many items, and base cells of each."""
         fine, points = self.fine, self.fine.quadrature.num_points
         flags = {"TEST_VALUE": self._tests_value, "TRIAL_VALUE": self._trial_value}
@@ -69,9 +69,9 @@ class MatrixSpecs:
         }
         sources = fine._sources("poly_items.clh", "poly_basis.clh", "poly_volume_state.clh", "poly_volume_point.clh")
         tables, load = fine._cell_tables(fine.quadrature), (load[0], load[1] * points)
-        return self._spec("volume", sources, macros, tables, degree, self.volume_slots, atomic, load)
+        return self._spec("volume", sources, macros, tables, degree, self.volume_slots, load)
 
-    def facets(self, degree: int, atomic: bool = False, load: tuple[int, float] = (0, 0.0)) -> KernelSpec:
+    def facets(self, degree: int, load: tuple[int, float] = (0, 0.0)) -> KernelSpec:
         """Spec of `poly_facets` for polytopes none of whose neighbours, nor themselves, have a higher degree; load: how
         many items, and interfaces of each."""
         fine, headers = (
@@ -80,14 +80,14 @@ class MatrixSpecs:
         )
         macros = {**fine._macros(), **self._facet_macros}
         sources, load = fine._flux_sources(*headers), (load[0], load[1] * 1e9)
-        return self._spec("facets", sources, macros, fine._plain_tables, degree, self.facet_slots, atomic, load)
+        return self._spec("facets", sources, macros, fine._plain_tables, degree, self.facet_slots, load)
 
-    def _spec(self, part: str, sources, macros, tables, degree: int, slots: int, atomic: bool, load) -> KernelSpec:
+    def _spec(self, part: str, sources, macros, tables, degree: int, slots: int, load) -> KernelSpec:
         disc, fine, gpu = self.disc, self.fine, self.fine.limits.is_gpu
         rows = num_basis(disc.dim, degree, disc.space)
-        warps = self._warps(part, degree, rows, slots, 0 if atomic else load[0])
+        warps = self._warps(part, degree, rows, slots, load[0])
         shape = warps or team_shape(part, rows, slots, fine.real_bytes, fine.limits)
-        if gpu and not atomic and not warps:
+        if gpu and not warps:
             shape = shape.with_split(split_of(shape, *load))
         products = ("mma.clh", "poly_mma.clh") if warps else ("poly_matrix.clh",)
         sources = (*sources, *products, f"{products[-1][:-4]}_{part}.cl")
@@ -102,7 +102,6 @@ class MatrixSpecs:
             "ROWS": rows,
             "SLOTS": slots,
             "TRIAL_GRADIENT": int(self._trial_gradient),
-            "ATOMIC": int(atomic),
             "UNROLL": disc.unroll(rows),
         }
         arguments = VOLUME if part == "volume" else FACETS_BY_STEPS if warps else FACETS

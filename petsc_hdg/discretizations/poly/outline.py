@@ -56,39 +56,16 @@ class Outline:
     polytope: np.ndarray
     measures: Measures
 
-    @cached_property
-    def _means(self) -> tuple[np.ndarray, np.ndarray]:
-        x, weight, normal = facet_points(self.mesh, self.cell, self.facet, 2)
-        area = weight.sum(axis=1)
-        vector = np.einsum("iq,iqd->id", weight, normal)
-        middle = np.einsum("iq,iqd->id", weight, x) / area[:, None]
-        return middle, vector / np.linalg.norm(vector, axis=1)[:, None]
-
     @property
     def area(self) -> np.ndarray:
         """Surface [item]."""
         return self.measures.areas[self.cell, self.facet]
-
-    @property
-    def middle(self) -> np.ndarray:
-        """Centroids [item, dim]."""
-        return self._means[0]
-
-    @property
-    def normal(self) -> np.ndarray:
-        """Outward unit normals [item, dim], means of facets that are not flat."""
-        return self._means[1]
 
     @cached_property
     def vertices(self) -> np.ndarray:
         """Vertices [item, vertex], numbers of geometry nodes."""
         places = np.array(self.mesh.shape.entities[self.mesh.dim - 1])
         return self.mesh.geometry.cell_nodes[self.cell[:, None], places[self.facet]]
-
-    @property
-    def corners(self) -> np.ndarray:
-        """Places of the vertices [item, vertex, dim]."""
-        return self.mesh.geometry.nodes[self.vertices]
 
 
 def find_outline(mesh, polytopes, measures: Measures | None = None) -> Outline:

@@ -1,8 +1,5 @@
-"""Factors of the penalties of polytopes: constants of trace inequalities on cells of any shape.
-
-`trace`: the sharp constant of a polytope, whatever the number and the size of its facets. `paper`: the bound of Dong,
-Georgoulis and Kappas 2021, appendix A, facet by facet.
-"""
+"""Factors of the penalties of polytopes: the sharp constants of trace inequalities on cells of any shape, whatever the
+number and the size of their facets."""
 
 from __future__ import annotations
 
@@ -15,7 +12,6 @@ from numpy.polynomial.legendre import legvander
 from ...threads import in_threads
 from .legendre import exponents
 from .outline import cell_points, facet_points, find_outline, joined, portions
-from .simplices import paper_numbers
 
 MOST_VALUES = 1 << 18  # values of basis functions held at a time by a thread
 FEW = 64  # items of a polytope up to which the k-th of all polytopes are added at once
@@ -23,20 +19,15 @@ LOST = 1e-13  # eigenvalue of a scaled mass matrix that is nothing but round-off
 
 
 def penalty_numbers(disc) -> np.ndarray:
-    """Number [F, extended base cell] of each side of each facet of a PolytopicDG by `-poly_penalty`. Collective.
+    """Number [F, extended base cell] of each side of each facet of a PolytopicDG. Collective.
 
     The penalty of a facet is a factor times the normal diffusivity κ times the number, the larger of both sides, twice
-    that with Dirichlet data. With `trace` it is coercive for factors above 1/2: with q = κ ∇u·n on both sides a and b,
+    that with Dirichlet data. It is coercive for factors above 1/2: with q = κ ∇u·n on both sides a and b,
     2 ∫ {q}[u] ≤ Σ ∫ (δ/2) q²/(κ C) + (κ C/2δ) [u]², where the first terms sum up to δ/2 of the energy at most.
     """
     mesh, polytopes, faces = disc.mesh, disc.polytopes, disc.fine.num_facets_of_cell
-    outline = find_outline(mesh, polytopes, disc.measures)
-    if disc.options.poly_penalty == "paper":
-        owned = np.zeros((mesh.num_cells, faces))
-        owned[outline.cell, outline.facet] = paper_numbers(outline, polytopes, disc.degrees)
-    else:
-        of_polytope = trace_constants(outline, polytopes, disc.degrees, disc.space)
-        owned = np.repeat(of_polytope[polytopes.of_cell][:, None], faces, axis=1)
+    of_polytope = trace_constants(find_outline(mesh, polytopes, disc.measures), polytopes, disc.degrees, disc.space)
+    owned = np.repeat(of_polytope[polytopes.of_cell][:, None], faces, axis=1)
     return np.ascontiguousarray(disc.fine.neighbours.extended(owned).T)
 
 

@@ -112,11 +112,8 @@ class CutPenalty(InteriorPenalty):
 
     @property
     def penalty_formula(self) -> str:
-        words = {
-            "trace": "κ max C_K, C_K the constant of ∫_∂K v² ≤ C_K ∫_K v² (twice what coercivity needs)",
-            "paper": "κ max C_σ C_INV p² |F|/|K| (Dong, Georgoulis and Kappas 2021, appendix A)",
-        }
-        return f"{self.options.poly_penalty_scale:g} · {words[self.options.poly_penalty]}, twice that on the boundary"
+        words = "κ max C_K, C_K the constant of ∫_∂K v² ≤ C_K ∫_K v² (twice what coercivity needs)"
+        return f"{self.options.poly_penalty_scale:g} · {words}, twice that on the boundary"
 
 
 class PolytopicDG(Discretization):
@@ -235,10 +232,10 @@ class PolytopicDG(Discretization):
 
     def matrix_numbers(self) -> tuple[np.ndarray, np.ndarray]:
         """PETSc row and column of each value of the matrix, see matrix.py."""
-        return self.blocks.numbers(self.options.poly_assembly)
+        return self.blocks.numbers()
 
     def matrix_rows(self) -> tuple[np.ndarray, np.ndarray] | None:
-        return None if self.options.poly_assembly == "1" else self.blocks.csr()
+        return self.blocks.csr()
 
     def matrix_blocks(self) -> tuple[np.ndarray, np.ndarray] | None:
         return self.blocks.block_csr() if self.block_size > 1 else None
@@ -267,13 +264,6 @@ class PolytopicDG(Discretization):
         """Tables that poly_basis.clh needs."""
         k = np.arange(self.largest + 1)
         return {"EXPONENTS": self.exponents, "NORMS": np.sqrt(2.0 * k + 1)}
-
-    def nested_tables(self, degree: int) -> dict[str, np.ndarray]:
-        """Tables that poly_nested.clh needs for functions of a degree."""
-        norms, powers = self.basis_tables()["NORMS"], self.exponents[: num_basis(self.dim, degree, self.space)]
-        at = np.full((degree + 1,) * self.dim, -1, np.int32)
-        at[tuple(powers.T)] = np.arange(len(powers))
-        return {"FUNCTION_AT": at, "SCALES": norms[powers].prod(axis=1), "NORMS": norms}
 
     def box_rows(self) -> np.ndarray:
         """Centre and two over the width of each extended polytope's box [extended, 2, dim]."""
@@ -320,7 +310,10 @@ class PolytopicDG(Discretization):
         fine, rows = self.fine, num_basis(self.dim, degree, self.space)
         tested = {test for test, _ in dependences(self.physics)}
         points = fine.quadrature.num_points * self.cells_of_polytope + facets * fine.facet_rules[0][0].num_points
-        headers = "sipg_facet.clh poly_facet_sides.clh poly_nested.clh poly_volume_state.clh poly_sum.clh".split()
+        files = "sipg_facet poly_facet_sides poly_basis poly_nested poly_volume_state poly_sum".split()
+        at = np.full((degree + 1,) * self.dim, -1, np.int32)
+        at[tuple(self.exponents[:rows].T)] = np.arange(rows)
+        constants = self.basis_tables() | {"FUNCTION_AT": at}
         macros = {
             **fine._macros(),
             **fine.flux_macros,
@@ -333,10 +326,11 @@ class PolytopicDG(Discretization):
         }
         group, teams = macros["GROUP"], macros["GROUP"] // macros["LANES"]
         local = self._sum_bytes(macros) + fine.real_bytes * teams * macros["NC"] * rows
-        sources, tables = fine._flux_sources(*headers, "poly_action.cl"), fine._cell_tables(fine.quadrature)
+        sources = fine._flux_sources(*(f"{name}.clh" for name in files), "poly_action.cl")
+        tables = {**fine._plain_tables, **fine._cell_tables(fine.quadrature)}
         how = {"arguments": ACTION, "launch": Launch(teams, group * macros["NC"])}
-        how |= {"most": 0 if fine.limits.is_gpu else CONSTANT_BYTES, "constants": self.nested_tables(degree)}
-        return fine.kernel_spec("poly_action", sources, macros, {**fine._plain_tables, **tables}, group, local, **how)
+        how |= {"most": 0 if fine.limits.is_gpu else CONSTANT_BYTES, "constants": constants}
+        return fine.kernel_spec("poly_action", sources, macros, tables, group, local, **how)
 
     @property
     def cells_of_polytope(self) -> float:

@@ -109,7 +109,7 @@ class FacetsOfShapes(OfParts):
     def _cell_tables(self, quadrature) -> dict[str, np.ndarray]:
         return dict.fromkeys(("BASIS", "GRAD", "GEO", "GEO_GRAD", "WEIGHTS"), np.zeros(1))
 
-    def volume_specs(self, *_: bool) -> dict[str, KernelSpec]:
+    def volume_specs(self) -> dict[str, KernelSpec]:
         """No specs: the parts have the kernels of cells."""
         return {}
 

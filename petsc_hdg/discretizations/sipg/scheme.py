@@ -21,9 +21,10 @@ from .neighbours import MOST_NATURAL, Orientations, find_neighbours
 from .simplex import simplex_specs
 from .tensor import tensor_specs
 
-PLAIN = {  # sources -> their kernels: two programs, as either is used without the other
+PLAIN = {  # sources -> their kernels: programs of what is used together
     in_roles("sipg_facet.cl"): ("sipg_facet_residual", "sipg_facet_action"),
     (*in_roles("sipg_facet.cl", "matrix"), "sipg_facet_coupling.cl"): ("sipg_facet_matrix", "sipg_facet_coupling"),
+    ("point_block.clh", *in_roles("sipg_facet.cl", "diagonal")): ("sipg_facet_diagonal",),
 }
 MOST_ITEMS = 256  # of a work-group that inverts a block
 APPLY_GROUP = 64  # work-items that multiply by inverted blocks: of whole cells, of one where it has more
@@ -55,7 +56,6 @@ class InteriorPenalty(PrimalDiscretization):
     name = "sipg_gpu"
     shapes, mixes = SHAPES, True
     has_penalties = True
-    element_kernels = ("auto", "cell", "transpose")  # where no pass does volume and fluxes together
     element_of_cell = None  # number [cell] of the element that each cell is a part of; None: all are elements
 
     def __init__(self, mesh, physics, options, limits=None, neighbours=None):
@@ -235,11 +235,6 @@ class InteriorPenalty(PrimalDiscretization):
 
     # Kernel specs ------------------------------------------------------------------------------------------------
 
-    @cached_property
-    def variant(self) -> str:
-        """Variant of the volume kernels."""
-        return "cell" if self.options.kernel == "auto" else self.options.kernel
-
     @property
     def flux_macros(self) -> dict[str, int]:
         """Sizes that the fluxes need beside those of CG."""
@@ -274,7 +269,7 @@ class InteriorPenalty(PrimalDiscretization):
         return found.reshape(*points.shape[:2], -1).astype(np.int32)
 
     def plain_specs(self) -> dict[str, KernelSpec]:
-        """Specs of `sipg_facet_residual`, `_action`, `_matrix`, `_coupling`."""
+        """Specs of `sipg_facet_residual`, `_action`, `_matrix`, `_coupling`, `_diagonal`."""
         macros = {**self._macros(), **self.flux_macros}
         found = {}
         for files, names in PLAIN.items():
@@ -298,12 +293,6 @@ class InteriorPenalty(PrimalDiscretization):
         name, macros = "sipg_facet_transposed", {**self._macros(), **self.flux_macros}
         files = ("sipg_facet_transposed.clh", *in_roles("sipg_facet.cl", "transposed"))
         return {**self.transposed_volume(), name: self._facet_kernel(name, files, macros, self._plain_tables)}
-
-    def diagonal_spec(self) -> KernelSpec:
-        """Spec of `sipg_diagonal`."""
-        macros = {**self._macros(), **self.flux_macros, "NQ": self.quadrature.num_points}
-        tables = {**self._plain_tables, **self._cell_tables(self.quadrature)}
-        return self._facet_kernel("sipg_diagonal", ("point_block.clh", "sipg_diagonal.cl"), macros, tables)
 
     def cell_block_specs(self, inverse: str = "") -> dict[str, KernelSpec]:
         """Specs of `column`, `turn`, `invert` and `apply` of diagonal blocks; inverse: the type of inverses."""

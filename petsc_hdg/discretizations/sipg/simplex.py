@@ -9,9 +9,10 @@ from ...codegen.preamble import CONSTANT_BYTES, SCATTERED_BYTES
 from ...errors import OptionError
 from ...reference import ReferenceElement, tabulate
 from ...value_checks import plural
+from ..lines import UNROLL
 from .arguments import PASS
 from .interleaved import CHUNK
-from .tensor import PassShape
+from .tensor import NAMES, PassShape
 
 POINTWISE = ("geometry.clh", "point.clh", "sipg_flux.clh", "sipg_simplex.clh", "sipg_simplex_point.clh")
 CELL_DEGREES = {2: 4, 3: 2}  # up to which one work-item of a GPU holds a straight cell of one field
@@ -25,28 +26,20 @@ MOST_UNROLLED = 400  # multiplications of a value and its gradient at a point up
 
 def simplex_specs(disc, is_seldom: bool = False) -> dict[str, KernelSpec]:
     """Specs of `sipg_residual` and `sipg_action` of an InteriorPenalty. Raises OptionError (local memory)."""
+    macros = {**disc._macros(), **disc.flux_macros, "NQ": disc.quadrature.num_points}
     if suits_cell(disc):
-        return cell_specs(disc)
+        return cell_specs(disc, macros)
     shape = simplex_shape(disc, is_seldom)
     small = disc.num_dofs * (1 + disc.dim) <= MOST_UNROLLED
-    macros = {
-        **disc._macros(),
-        **disc.flux_macros,
-        "NQ": disc.quadrature.num_points,
-        "LANES": shape.lanes,
-        "THREADS": shape.threads,
-        "HELD": "__local",
-        "FOLDED": 0,
-        "UNROLL": '_Pragma("unroll")' if small else "",
-    }
-    sizes = {"sipg_residual": shape.residual_bytes, "sipg_action": shape.action_bytes}
+    macros |= {"LANES": shape.lanes, "THREADS": shape.threads, "HELD": "__local", "FOLDED": 0}
+    macros["UNROLL"] = UNROLL if small else ""
     most = SCATTERED_BYTES if disc.limits.is_gpu and shape.lanes < CHUNK else CONSTANT_BYTES
     headers, tables = (*POINTWISE, "sipg_simplex_group.clh"), simplex_tables(disc)
     how = {"most": most, "arguments": PASS, "launch": Launch(shape.lanes, shape.local_size)}
-    found = {}
-    for name, size in sizes.items():
+    sizes, found = (shape.local_size, shape.local_bytes), {}
+    for name in NAMES:
         roles = in_roles("sipg_simplex.cl", *([name.removeprefix("sipg_")] if is_seldom else []))
-        found[name] = disc.kernel_spec(name, (*headers, *roles), macros, tables, shape.local_size, size, **how)
+        found[name] = disc.kernel_spec(name, (*headers, *roles), macros, tables, *sizes, **how)
     return found
 
 
@@ -56,23 +49,13 @@ def suits_cell(disc) -> bool:
     return disc.limits.is_gpu and few and disc.mesh.geometry.is_affine
 
 
-def cell_specs(disc) -> dict[str, KernelSpec]:
+def cell_specs(disc, macros: dict) -> dict[str, KernelSpec]:
     """Specs of both kernels with one work-item a cell."""
-    macros = {
-        **disc._macros(),
-        **disc.flux_macros,
-        "NQ": disc.quadrature.num_points,
-        "LANES": 1,
-        "HELD": "__private",
-        "FOLDED": 1,
-        "CELLS": CELLS,
-        "UNROLL": '_Pragma("unroll")',
-        "UNROLL_FACETS": '_Pragma("unroll")' if disc.num_dofs < ROLLED_DOFS[disc.dim] else '_Pragma("unroll 1")',
-    }
+    macros = macros | {"LANES": 1, "HELD": "__private", "FOLDED": 1, "CELLS": CELLS, "UNROLL": UNROLL}
+    macros["UNROLL_FACETS"] = UNROLL if disc.num_dofs < ROLLED_DOFS[disc.dim] else '_Pragma("unroll 1")'
     rounded = {name: np.where(np.abs(table) < 1e-14, 0, table) for name, table in simplex_tables(disc).items()}
     sources = ("load_node.clh", *POINTWISE, "sipg_simplex_cell.clh", *in_roles("sipg_simplex_cell.cl"))
-    names = ("sipg_residual", "sipg_action")
-    return {n: disc.kernel_spec(n, sources, macros, rounded, CELLS, arguments=PASS) for n in names}
+    return {n: disc.kernel_spec(n, sources, macros, rounded, CELLS, arguments=PASS) for n in NAMES}
 
 
 # Tables ---------------------------------------------------------------------------------------------------------------
@@ -126,8 +109,7 @@ def node_orders(element: ReferenceElement) -> np.ndarray:
 def simplex_shape(disc, is_seldom: bool = False) -> PassShape:
     """Cells and work-items of a work-group. Raises OptionError where not even one cell fits into local memory."""
     time, state = int(disc.physics.uses_time_derivative), int(not disc.physics.is_linear)
-    residual, action = (cell_reals(disc, v) * disc.real_bytes for v in (1 + time, 1 + state * (1 + time)))
-    largest, limits = max(residual, action), disc.limits
+    largest, limits = cell_reals(disc, max(1 + time, 1 + state * (1 + time))) * disc.real_bytes, disc.limits
     most = limits.local_bytes
     if largest > most:
         raise OptionError(
@@ -143,7 +125,7 @@ def simplex_shape(disc, is_seldom: bool = False) -> PassShape:
     else:
         pays = disc.dim == 2 and disc.physics.is_linear and not is_seldom
         lanes, threads = next(k for k in ((CPU_LANES, 4, 2, 1) if pays else (1,)) if k * largest <= most), 1
-    return PassShape(lanes, threads, lanes * residual, lanes * action)
+    return PassShape(lanes, threads, lanes * largest)
 
 
 def cell_reals(disc, vectors: int) -> int:

@@ -29,15 +29,14 @@ NAMES = ("sipg_residual", "sipg_action")
 
 @dataclass(frozen=True)
 class PassShape:
-    """Cells a work-group does at once, work-items of each, bytes of local memory of a residual and of an action.
+    """Cells a work-group does at once, work-items of each, bytes of local memory at most.
 
     With one work-item of each on a GPU, that holds its cell in registers.
     """
 
     lanes: int
     threads: int
-    residual_bytes: int
-    action_bytes: int
+    local_bytes: int
 
     @property
     def local_size(self) -> int:
@@ -47,19 +46,18 @@ class PassShape:
 def gpu_shape(disc, geometry: int) -> PassShape | None:
     """Shape for a GPU, None where no cell fits. geometry: nodes on an edge."""
     if disc.dim == 2 and disc.num_dofs <= CELL_NODES and geometry == 2:
-        return PassShape(CELLS, 1, 0, 0)
+        return PassShape(CELLS, 1, 0)
     for lanes in (32, 16, 8, 4, 2, 1):
-        residual, action = (lanes * cell_bytes(disc, geometry, s) for s in (0, int(not disc.physics.is_linear)))
-        most = min(GPU_THREADS, disc.limits.max_work_group) // lanes
-        if action <= disc.limits.local_bytes:
-            return PassShape(lanes, max(2, min(disc.flux_macros["NQF"], most)), residual, action)
+        most, size = min(GPU_THREADS, disc.limits.max_work_group) // lanes, lanes * cell_bytes(disc, geometry)
+        if size <= disc.limits.local_bytes:
+            return PassShape(lanes, max(2, min(disc.flux_macros["NQF"], most)), size)
     return None
 
 
-def cell_bytes(disc, geometry: int, states: int) -> int:
-    """Bytes of local memory a cell takes, with so many states beside what is differentiated."""
+def cell_bytes(disc, geometry: int) -> int:
+    """Bytes of local memory a cell takes, with the state beside what is differentiated if that is read."""
     dim, components, faces = disc.dim, disc.physics.num_components, disc.num_facets_of_cell
-    values = components * disc.num_nodes * (1 + dim + states)
+    values = components * disc.num_nodes * (1 + dim + (not disc.physics.is_linear))
     shape = (geometry**dim + faces * geometry ** (dim - 1)) * dim
     return (values + shape + components * faces) * disc.real_bytes + 4 * LINK * faces
 
@@ -95,29 +93,22 @@ def node_rounds(dim: int, count: int, shape: PassShape) -> np.ndarray:
 def tensor_specs(disc) -> dict[str, KernelSpec]:
     """Specs of `sipg_residual` and `sipg_action` of a collocated InteriorPenalty. Raises OptionError (local memory)."""
     shape, macros = tensor_shape(disc), {**disc._macros(), **disc.flux_macros, **tensor_sizes(disc), "UNROLL": UNROLL}
-    tables, sizes = tensor_tables(disc), dict(zip(NAMES, (shape.residual_bytes, shape.action_bytes), strict=True))
-    launch = Launch(shape.lanes, shape.local_size if disc.limits.is_gpu else 1)
+    tables, size = tensor_tables(disc), shape.local_bytes
+    gpu = disc.limits.is_gpu
+    launch = Launch(shape.lanes, shape.local_size if gpu else 1)
     how = {"arguments": TENSOR_PASS, "launch": launch}
-    if not disc.limits.is_gpu:
-        macros |= {"LANES": shape.lanes, "HELD": "__local"}
+    macros |= {"LANES": shape.lanes, "HELD": "__local", "STORED": int(gpu), "RSQRT": "rsqrt" if gpu else "1 / sqrt"}
+    if not gpu:
         sources = (*POINTWISE, *CPU, *in_roles("sipg_tensor.cl"))
-        specs = {n: disc._spec(n, sources, macros, tables, 1, size, **how) for n, size in sizes.items()}
-        return {n: as_vectors(s) for n, s in specs.items()}
+        return {n: as_vectors(disc._spec(n, sources, macros, tables, 1, size, **how)) for n in NAMES}
     if shape.threads == 1:
-        macros |= {"LANES": 1, "HELD": "__private", "STORED": 0, "CELLS": shape.lanes, "UNROLL_AXES": UNROLL}
+        macros |= {"LANES": 1, "HELD": "__private", "STORED": 0, "CELLS": shape.lanes}
         sources = (*GPU, "sipg_cell.clh", *in_roles("sipg_cell.cl"))
         return {n: disc._spec(n, sources, macros, tables, shape.lanes, arguments=TENSOR_PASS) for n in NAMES}
     tables["NODE_AT"] = node_rounds(disc.dim, macros["N"], shape)
-    macros |= {
-        "LANES": shape.lanes,
-        "THREADS": shape.threads,
-        "HELD": "__local",
-        "STORED": 1,
-        "UNROLL_AXES": UNROLL,
-    }
-    macros["ROUNDS"], sources = len(tables["NODE_AT"]), (*GPU, "sipg_node_group.clh", *in_roles("sipg_node.cl"))
-    items = launch.items
-    return {n: disc._spec(n, sources, macros, tables, items, size, **how) for n, size in sizes.items()}
+    macros |= {"THREADS": shape.threads, "ROUNDS": len(tables["NODE_AT"])}
+    sources = (*GPU, "sipg_node_group.clh", *in_roles("sipg_node.cl"))
+    return {n: disc._spec(n, sources, macros, tables, launch.items, size, **how) for n in NAMES}
 
 
 def tensor_sizes(disc) -> dict[str, int]:
@@ -178,10 +169,9 @@ def tensor_shape(disc) -> PassShape:
 
 def cpu_shape(disc) -> PassShape | None:
     """Cells that a CPU does at once, as many as fit."""
-    residual, action = (cell_reals(disc, v) * disc.real_bytes for v in (1, 1 + int(not disc.physics.is_linear)))
-    most = cpu_lanes(disc)
-    lanes = (k for k in (most, 4, 2, 1) if k <= most and k * action <= disc.limits.local_bytes)
-    return next((PassShape(k, 1, k * residual, k * action) for k in lanes), None)
+    size, most = cell_reals(disc, 1 + int(not disc.physics.is_linear)) * disc.real_bytes, cpu_lanes(disc)
+    lanes = (k for k in (most, 4, 2, 1) if k <= most and k * size <= disc.limits.local_bytes)
+    return next((PassShape(k, 1, k * size) for k in lanes), None)
 
 
 def cell_reals(disc, vectors: int) -> int:

@@ -25,6 +25,7 @@ from .operator import PolytopicOperator
 DEGREE = 1  # of coarse levels
 DIRECT = 3  # highest degree with no other between it and that
 FEW = 100  # polytopes over all ranks: no more levels
+ZERO = 1e-14  # entries of changes of box smaller than this are round-off
 REDUCTION = 0.7  # of the number of polytopes, at least, or there are no more levels: ranks keep one each
 
 
@@ -154,7 +155,6 @@ def _discretization(finer, polytopes: Polytopes, degree: int = DEGREE) -> Polyto
         quadrature_degree=-1,
         sipg_kernel="split",
         poly_space="total",
-        poly_assembly="2",
     )
     return PolytopicDG(_with(finer.mesh, low), finer.physics, options, finer.limits, finer)
 
@@ -173,17 +173,11 @@ def injection(fine, coarse, comm) -> PETSc.Mat:
     fine: a PolytopicDG whose polytopes lie each in one of `coarse`, with no lower degrees; or an InteriorPenalty of a
     degree that holds the functions. The matrix is then exact.
     """
-    start, columns, values = _blocks(fine, coarse)(fine, coarse)
+    blocks = list((_box_blocks if fine.is_polytopic else _nodal_blocks)(fine, coarse))
+    start, columns, values = _compressed(fine.dofmap.num_owned, blocks)
     first = int(coarse.dofmap.global_numbers[0]) if coarse.dofmap.num_owned else 0
     sizes = tuple((d.dofmap.num_owned, coarse.mesh.comm.allreduce(d.dofmap.num_owned)) for d in (fine, coarse))
     return csr.aij(sizes, 1, start, first + columns, comm, values)
-
-
-def _blocks(fine, coarse: PolytopicDG):
-    if not fine.is_polytopic:
-        return _nodal_blocks
-    same = np.array_equal(fine.polytopes.of_cell, coarse.polytopes.of_cell)
-    return _first_functions if same and fine.space == coarse.space else _box_blocks
 
 
 def change_of_box(fine: np.ndarray, coarse: np.ndarray, degree: int) -> np.ndarray:
@@ -199,43 +193,42 @@ def change_of_box(fine: np.ndarray, coarse: np.ndarray, degree: int) -> np.ndarr
     shift = (fine.sum(axis=1) - coarse.sum(axis=1)) / width
     eta = scale[..., None] * xi + shift[..., None]
     here, there = tabulate(line, xi[:, None])[0], tabulate(line, eta[..., None])[0]
-    return np.einsum("q,qi,kdqj->kdij", weight / 2, here, there, optimize=True)
+    found = np.einsum("q,qi,kdqj->kdij", weight / 2, here, there, optimize=True)
+    return np.where(np.abs(found) < ZERO, 0.0, found)
 
 
-# Rows of compressed matrices: start [row + 1]; columns among the owned coarse unknowns and values [entry] -------------
+# Blocks: rows [item, row], first column among the owned coarse unknowns [item], values [item, row, column] ------------
+
+
+def _compressed(count: int, blocks: list) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """start [count + 1] of rows, and column and value [entry] of blocks without what is zero in all items; each row is
+    in one of them."""
+    entries, kept = np.zeros(count, np.int64), [values.any(axis=0) for *_, values in blocks]
+    for (rows, *_), pattern in zip(blocks, kept, strict=True):
+        entries[rows] = pattern.sum(axis=1)
+    start = np.concatenate([[0], np.cumsum(entries)])
+    columns, found = np.zeros(start[-1], np.int64), np.zeros(start[-1])
+    for (rows, first, values), pattern in zip(blocks, kept, strict=True):
+        row, column = np.nonzero(pattern)
+        place = start[rows[:, row]] + (np.cumsum(pattern, axis=1) - 1)[row, column]
+        columns[place] = first[:, None] + column
+        found[place] = values[:, row, column]
+    return start, columns, found
 
 
 def _box_blocks(fine: PolytopicDG, coarse: PolytopicDG):
-    """Rows of a polytope's functions: one dense block a component, the product of changes of box along the axes."""
-    components, above = fine.physics.num_components, fine.polytopes.parents(coarse.polytopes)
+    """Blocks of a polytope's functions, one a component: products of changes of box along the axes."""
+    above = fine.polytopes.parents(coarse.polytopes)
     boxes = [np.stack([d.numbering.lower, d.numbering.upper], axis=1) for d in (fine, coarse)]
     own = np.arange(fine.polytopes.count)
     lines = change_of_box(boxes[0][own], boxes[1][above], max(fine.largest, coarse.largest))
     sizes = (fine.numbering.sizes[own], coarse.numbering.sizes[above])
-    entries = np.repeat(sizes[1], sizes[0] * components)
-    start = np.concatenate([[0], np.cumsum(entries)])
-    columns, values = np.zeros(start[-1], np.int64), np.zeros(start[-1])
     for rows, cols in sorted(set(zip(*(s.tolist() for s in sizes), strict=True))):
         which = np.flatnonzero((sizes[0] == rows) & (sizes[1] == cols))
         block = _products(lines[which], fine.exponents[:rows], coarse.exponents[:cols])
-        for c in range(components):
-            at = start[fine.numbering.first[which] + c * rows][:, None] + np.arange(rows * cols)
-            column = coarse.numbering.first[above[which]] + c * cols
-            columns[at] = np.tile(column[:, None] + np.arange(cols), rows)
-            values[at] = block.reshape(len(which), -1)
-    return start, columns, values
-
-
-def _first_functions(fine: PolytopicDG, coarse: PolytopicDG):
-    """Rows of functions on the same polytopes: the coarse ones are the first of the fine ones."""
-    of_fine, of_coarse = (np.diff(d.numbering.first[: d.polytopes.count + 1]) for d in (fine, coarse))
-    components = fine.physics.num_components
-    blocks = [np.repeat(sizes // components, components) for sizes in (of_fine, of_coarse)]
-    ends = [np.cumsum(sizes) for sizes in blocks]
-    function = np.arange(fine.dofmap.num_owned) - np.repeat(ends[0] - blocks[0], blocks[0])
-    kept = function < np.repeat(blocks[1], blocks[0])
-    columns = (function + np.repeat(ends[1] - blocks[1], blocks[0]))[kept]
-    return np.concatenate([[0], np.cumsum(kept)]), columns, np.ones(len(columns))
+        for c in range(fine.physics.num_components):
+            first = fine.numbering.first[which] + c * rows
+            yield first[:, None] + np.arange(rows), coarse.numbering.first[above[which]] + c * cols, block
 
 
 def _products(lines: np.ndarray, fine: np.ndarray, coarse: np.ndarray) -> np.ndarray:
@@ -247,24 +240,14 @@ def _products(lines: np.ndarray, fine: np.ndarray, coarse: np.ndarray) -> np.nda
 
 
 def _nodal_blocks(fine, coarse: PolytopicDG):
-    """Rows of nodes: the values of the coarse functions there."""
+    """Blocks of a cell's nodes: the values of the coarse functions there."""
     of_cell, sizes = coarse.polytopes.of_cell, coarse.numbering.sizes
     x = coarse.box_coordinates(of_cell, element_nodes(fine.mesh, fine.element.nodes)[: len(of_cell)])
     table = tabulate(coarse.exponents, x)[0]  # [cell, node, function]
-    numbers = unknowns(fine)
-    entries = np.zeros(fine.dofmap.num_owned, np.int64)
-    for rows in numbers:
-        entries[rows] = sizes[of_cell][:, None]
-    start = np.concatenate([[0], np.cumsum(entries)])
-    columns, values = np.zeros(start[-1], np.int64), np.zeros(start[-1])
-    for c, rows in enumerate(numbers):
+    for c, rows in enumerate(unknowns(fine)):
         for size in np.unique(sizes[of_cell]):
             which = np.flatnonzero(sizes[of_cell] == size)
-            at = start[rows[which]][..., None] + np.arange(size)
-            column = coarse.numbering.first[of_cell[which]] + c * size
-            columns[at] = column[:, None, None] + np.arange(size)
-            values[at] = table[which, :, :size]
-    return start, columns, values
+            yield rows[which], coarse.numbering.first[of_cell[which]] + c * size, table[which, :, :size]
 
 
 def unknowns(disc) -> list[np.ndarray]:

@@ -6,9 +6,9 @@ from functools import cached_property
 
 import numpy as np
 
-from ...codegen import KernelSpec
 from ...device import Kernel
-from ...discretizations.poly.matrix import Blocks, Items, Layout
+from ...device.halo_peers import halo_kernel
+from ...discretizations.poly.matrix import Blocks, Layout
 from ...discretizations.poly.matrix_specs import (
     MatrixSpecs,
     bundles,
@@ -21,11 +21,7 @@ from ...discretizations.poly.scheme import FACETS_BY_STEPS
 
 
 class PolytopicMatrices:
-    """Matrix kernels of a PolytopicOperator, by `-poly_assembly`.
-
-    `2`: each value once, in the order of a CSR matrix. `1`: a block of each base cell and facet, which PETSc's COO
-    interface sums. `atomic`: those blocks, added on the device to the values of `2`.
-    """
+    """Matrix kernels of a PolytopicOperator: each value once, in the order of a CSR matrix."""
 
     def __init__(self, operator):
         self.operator, self.arrays, self.disc = operator, operator.arrays, operator.discretization
@@ -34,51 +30,47 @@ class PolytopicMatrices:
         self._loaded: dict[str, _Work] = {}
 
     @property
-    def approach(self) -> str:
-        return self.disc.options.poly_assembly
-
-    @property
     def blocks_of(self) -> Blocks:
         """Interfaces and places of blocks."""
         return self.disc.blocks
 
     # Kernels -------------------------------------------------------------------------------------------------------
 
-    def kernel(self, part: str, degree: int, atomic: bool, load: tuple[int, float]) -> Kernel:
+    def kernel(self, part: str, degree: int, load: tuple[int, float]) -> Kernel:
         """`poly_volume` or `poly_facets` of a degree, for so many items of so many entries each."""
-        spec = getattr(self.specs, part)(degree, atomic, load)
-        key = part, degree, atomic, spec.macros["SPLIT"]
+        spec = getattr(self.specs, part)(degree, load)
+        key = part, degree, spec.macros["SPLIT"]
         if key not in self._kernels:
             self._kernels[key] = Kernel(spec, self.operator.device)
         return self._kernels[key]
 
     @cached_property
     def _pick(self) -> Kernel:
-        return Kernel(KernelSpec("poly_pick", ("poly_pick.cl",), precision=self.arrays.precision), self.operator.device)
+        return halo_kernel("halo_pack", self.arrays, 1)
 
     def compile(self) -> None:
         """Compile what `values` needs. Not collective."""
-        self._work(self.approach)
+        self._work("matrix")
 
     def all_kernels(self) -> dict[str, Kernel]:
         """Every kernel compiled so far, by name and degree."""
         return {
-            f"poly_{part}_{degree}{'_atomic' if atomic else ''}{f'_{split}' if split > 1 else ''}": kernel
-            for (part, degree, atomic, split), kernel in self._kernels.items()
+            f"poly_{part}_{degree}{f'_{split}' if split > 1 else ''}": kernel
+            for (part, degree, split), kernel in self._kernels.items()
         }
 
     # Values --------------------------------------------------------------------------------------------------------
 
     def values(self) -> np.ndarray:
         """Values of the matrix in the order of the discretization's `matrix_numbers`."""
-        work = self._work(self.approach)
+        work = self._work("matrix")
         return self.arrays.to_host(work.run(), work.layout.size, name="matrices")
 
     def write(self, out: np.ndarray) -> None:
         """The same, written to `out` [value], which no copy of them stands beside where its numbers are those of the
         device."""
         if out.dtype == self.arrays.real and out.flags.c_contiguous:
-            self.arrays.download(self._work(self.approach).run(), out, "matrices")
+            self.arrays.download(self._work("matrix").run(), out, "matrices")
         else:
             out[:] = self.values()
 
@@ -90,28 +82,22 @@ class PolytopicMatrices:
         """out = diagonal of J."""
         count = self.disc.dofmap.num_owned
         if count:
-            self._pick(count, count, self._places, self.blocks(), out)
+            self._pick(count, self.blocks(), self._places, out, count)
 
     @cached_property
     def _places(self):
         return self.arrays.to_device(self.blocks_of.diagonal_places(), "polytopes")
 
-    def run(self, part: str | None = None) -> None:
-        """Launch the kernels of `volume` or `facets`, or of both, again; `boundary`: those of facets on the boundary
-        alone. For benches."""
-        self._work(self.approach).run(part)
-
     def _work(self, name: str) -> _Work:
+        """What fills a layout of Blocks: `matrix` or `diagonal`."""
         if name not in self._loaded:
-            make = {"1": self.blocks_of.triplets, "2": self.blocks_of.unique, "diagonal": self.blocks_of.diagonal}
-            layout = self.blocks_of.unique(atomic=True) if name == "atomic" else make[name]()
-            self._loaded[name] = _Work(self, layout)
+            self._loaded[name] = _Work(self, getattr(self.blocks_of, name)())
         return self._loaded[name]
 
     # What a run costs ----------------------------------------------------------------------------------------------
 
     def flops(self, part: str) -> int:
-        """Compulsory flops of a run over `volume`, `facets` or `boundary`: the products BᵀWB of all points, no more.
+        """Compulsory flops of a run over `volume` or `facets`: the products BᵀWB of all points, no more.
 
         A point of a cell: 2 slots n², n = components · functions, slots 1 for tested functions and dim for gradients as
         the physics has them. A point of a side of a facet: 2 slots (n² + n m), m unknowns behind it; slots 2 for linear
@@ -125,7 +111,7 @@ class PolytopicMatrices:
                 2 * self.specs.volume_slots * fine.quadrature.num_points * (cells * n[: blocks.count] ** 2).sum()
             )
         own, other = n[blocks.own], np.where(blocks.other >= 0, n[np.maximum(blocks.other, 0)], 0)
-        points = np.diff(blocks.bounds) * fine.facet_rules[0][0].num_points * (part == "facets" or blocks.other < 0)
+        points = np.diff(blocks.bounds) * fine.facet_rules[0][0].num_points
         return int(2 * self.specs.facet_slots * (points * (own * own + own * other)).sum())
 
 
@@ -141,44 +127,31 @@ class _Work:
         self.interfaces = to_device(layout.interfaces, "polytopes")
         self.sizes = to_device(matrices.disc.numbering.sizes, "polytopes")
         self.launches = [
-            *self._launches("volume", layout.volumes),
-            *self._launches("facets", layout.facets),
+            *self.launches_of("volume", layout.volumes),
+            *self.launches_of("facets", layout.facets),
         ]
         self.steps = self._find_steps()
 
-    @cached_property
-    def boundary(self) -> list:
-        """Launches over the facets on the boundary, which are the first interface of a polytope."""
-        far, found = self.layout.interfaces[:, 0], []
-        for items in self.layout.facets:
-            rows = items.rows[far[items.rows[:, 1]] < 0]
-            rows[:, 2] = rows[:, 1] + 1
-            found += [Items(items.degree, rows)] if len(rows) else []
-        return [*self._launches("facets", found)]
-
-    def _launches(self, part: str, groups):
+    def launches_of(self, part: str, groups):
         to_device = self.matrices.arrays.to_device
         for items in groups:
             load = len(items.rows), float((items.rows[:, 2] - items.rows[:, 1]).mean())
-            kernel = self.matrices.kernel(part, items.degree, self.layout.atomic, load)
+            kernel = self.matrices.kernel(part, items.degree, load)
             spec = kernel.spec
             rows = split_rows(spec, items.rows)
             laps = volume_laps(spec, rows) if part == "volume" else facet_laps(spec, rows, self.layout.interfaces)
             yield part, kernel, len(rows), to_device(rows, "polytopes"), to_device(bundles(spec, laps), "laps")
 
-    def run(self, part: str | None = None):
-        """Compute the values, or launch one part of the kernels; the buffer of values."""
-        if self.layout.atomic:
-            self.matrices.arrays.fill(self.out)
-        for name, kernel, *items in self.boundary if part == "boundary" else self.launches:
-            if part in (None, name, "boundary"):
-                self._launch(name, kernel, *items)
+    def run(self):
+        """Compute the values; their buffer."""
+        for launch in self.launches:
+            self.launch(*launch)
         return self.out
 
-    def _launch(self, part: str, kernel: Kernel, num_items: int, items, turns) -> None:
+    def launch(self, part: str, kernel: Kernel, num_items: int, items, turns) -> None:
         operator = self.matrices.operator
         lists = {"boxes": operator.boxes, "sizes": self.sizes, "num_items": num_items, "items": items, "turns": turns}
-        lists |= {"add": int(self.layout.atomic or (self.layout.adds and part == "facets")), "out": self.out}
+        lists |= {"add": int(self.layout.adds and part == "facets"), "out": self.out}
         lists |= {"cells": self.cells, "interfaces": self.interfaces, "facets": self.faces, **self.steps}
         cells = operator.discretization.mesh.num_cells
         kernel.launch(num_items, operator.fine.arguments(kernel, cells, **lists))

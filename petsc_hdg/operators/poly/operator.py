@@ -137,7 +137,7 @@ class PolytopicOperator:
         line = (
             f"  {plural(counts[0], 'polytope')}, "
             f"{plural(counts[1] / counts[0], 'base cell', text='{:.3g}'.format)} each; {disc.space} degree up to "
-            f"{disc.largest}; balance {disc.polytopes.balance:.3g}; assembly {disc.options.poly_assembly}"
+            f"{disc.largest}; balance {disc.polytopes.balance:.3g}"
         )
         return [line, *(self._shapes() if complete else ()), *self.fine.details(complete)]
 
@@ -145,13 +145,11 @@ class PolytopicOperator:
         """Sizes of the polytopes, in a line for `-fe_view`. Collective."""
         disc = self.discretization
         shapes, comm = shape_numbers(disc.mesh, disc.polytopes), disc.mesh.comm
-        found = [shapes.diameter, shapes.inscribed, shapes.facets.astype(float)]
+        found = [shapes.diameter, shapes.radius, shapes.facets.astype(float)]
         low = [comm.allreduce(float(values.min(initial=np.inf)), MIN) for values in found]
         high = [comm.allreduce(float(values.max(initial=0)), MAX) for values in found]
         (h, H), (r, R), (f, F) = zip(low, high, strict=True)
-        return [
-            f"  h from {h:.3g} to {H:.3g}, inscribed radius from {r:.3g} to {R:.3g}, {f:.0f} to {F:.0f} facets each"
-        ]
+        return [f"  h from {h:.3g} to {H:.3g}, d |K| / |∂K| from {r:.3g} to {R:.3g}, {f:.0f} to {F:.0f} facets each"]
 
     # Kernels -----------------------------------------------------------------------------------------------------
 

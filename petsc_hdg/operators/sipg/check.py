@@ -38,9 +38,13 @@ def check_sipg(operator) -> None:
 
 
 def check_diagonal(operator) -> None:
-    """Check `sipg_diagonal` likewise. The operator keeps its linearization and its penalties."""
+    """Check the kernels of diagonals likewise. The operator keeps its linearization and its penalties."""
+    checks = {
+        "cg_diagonal": lambda s: _check_diagonal(s, "cg_diagonal", s.oracle.volume),
+        "sipg_facet_diagonal": lambda s: _check_diagonal(s, "sipg_facet_diagonal", s.facets),
+    }
     with linearization_kept(operator):
-        compare(operator, {"sipg_diagonal": _check_diagonal}, Sample.of)
+        compare(operator, checks, Sample.of)
 
 
 @contextmanager
@@ -74,7 +78,7 @@ class Sample(CellSample):
 
     def run(self, name: str, *shape: int) -> np.ndarray:
         """Result [*shape, cell] of a kernel of element vectors, blocks or couplings at the sample's state."""
-        if name.startswith("cg"):
+        if name.startswith("cg") and name != "cg_diagonal":
             return super().run(name, *shape)
         operator, stride = self.operator, self.disc.stride
         out = operator.arrays.zeros(int(np.prod(shape)) * stride)
@@ -109,16 +113,16 @@ def _check_block(s: Sample):
     return s.products(s.run("sipg_facet_matrix", n, n)), np.array(expected)
 
 
-def _check_diagonal(s: Sample):
-    """Some entries of each cell, beside products with unit vectors."""
+def _check_diagonal(s: Sample, name: str, rule):
+    """Some entries of each cell by a kernel, beside products with unit vectors by a rule of the oracle."""
     n, some = s.disc.num_dofs, np.unique(np.linspace(0, s.disc.num_dofs - 1, SAMPLES + 2).astype(int))
     expected = np.zeros((len(some), len(s.cells)))
     for k, c in np.ndindex(expected.shape):
         du = np.zeros_like(s.direction.du)
         du[s.cells[c], some[k]] = 1
         unit = replace(s.state, du=du)
-        expected[k, c] = (s.oracle.volume(s.cells[c], unit) + s.facets(s.cells[c], unit))[some[k]]
-    return s.run("sipg_diagonal", n)[some], expected
+        expected[k, c] = rule(s.cells[c], unit)[some[k]]
+    return s.run(name, n)[some], expected
 
 
 def _check_coupling(s: Sample):

@@ -20,9 +20,6 @@ class MixedPenaltyOperator(OfParts, SIPGOperator):
         size = discretization.num_dofs * discretization.stride * arrays.real.itemsize
         self._of_facets = self._element.get_sub_region(0, size)
 
-    def _make_halo(self):
-        return DeviceOperator._make_halo(self)
-
     @property
     def members(self) -> tuple:
         return (*self.parts, self)
@@ -42,10 +39,6 @@ class MixedPenaltyOperator(OfParts, SIPGOperator):
         """Element vectors of cells, and zeros where those of facets come."""
         self.arrays.fill(self._of_facets)
         super().fill_elements(what, part, **where)
-
-    def diagonal(self, out) -> None:
-        self.fill_elements("diagonal")
-        super().diagonal(out)
 
     @property
     def cell_blocks(self):

@@ -7,12 +7,9 @@ from functools import cached_property
 import numpy as np
 from mpi4py.MPI import MAX, MIN
 
-from ...codegen import KernelSpec
 from ...device import Kernel, kernels_of
-from ...device.halo import Halo
-from ...discretizations.base import cell_fastest, no_effect, padded
-from ...discretizations.sipg.interleaved import Interleaved
-from ...discretizations.sipg.neighbours import FacetData, facet_data, facets_of
+from ...discretizations.base import cell_fastest, padded
+from ...discretizations.sipg.neighbours import facets_of
 from ...errors import OptionError, collectively
 from ..facet_numbers import FacetNumbers
 from ..primal import PrimalOperator
@@ -39,13 +36,6 @@ class SIPGOperator(PrimalOperator):
         self.kinds = arrays.to_device(kinds if kinds.size else np.zeros(1, np.int32), "boundary kinds")
         self.penalty = SIPGPenalty(self)
         self.fused, self.fast = fused_pass(self), fast_pass(self)
-
-    def _make_halo(self):
-        """Cells of other ranks come as what facets read of them, where that is less. Collective."""
-        disc = self.discretization
-        several = disc.mesh.comm.size > 1
-        data = facet_data(disc.mesh.cell, disc.element, disc.tensor_order) if several else None
-        return super()._make_halo() if data is None else FacetHalo(disc, data, self.arrays)
 
     @property
     def product(self) -> str:
@@ -91,8 +81,7 @@ class SIPGOperator(PrimalOperator):
     def all_kernels(self) -> dict[str, Kernel]:
         """Every kernel compiled so far, by name."""
         found = super().all_kernels()
-        if "diagonal_kernel" in self.__dict__:
-            found["sipg_diagonal"] = self.diagonal_kernel
+        found |= vars(self).get("diagonal_kernels", {})
         for fused in self._passes:
             found |= fused.kernels
         return found
@@ -122,14 +111,17 @@ class SIPGOperator(PrimalOperator):
         return kernels_of(self.discretization.cell_block_specs(inverse), self.device)
 
     @cached_property
-    def diagonal_kernel(self) -> Kernel:
-        """`sipg_diagonal`, which is compiled and checked where it is first asked for. Collective."""
+    def diagonal_kernels(self) -> dict[str, Kernel]:
+        """`cg_diagonal` and `sipg_facet_diagonal`, compiled and checked where they are first asked for. Collective."""
         disc = self.discretization
-        self.__dict__["diagonal_kernel"] = kernel = Kernel(disc.diagonal_spec(), self.device)
+        specs = {**disc.matrix_specs(), **disc.plain_specs()}
+        names = [name for name in ("cg_diagonal", "sipg_facet_diagonal") if name in specs]
+        found = kernels_of({name: specs[name] for name in names}, self.device)
+        self.__dict__["diagonal_kernels"] = found  # which the check takes
         if disc.options.check_kernels:
             with collectively(disc.mesh.comm):
                 check_diagonal(self)
-        return kernel
+        return found
 
     # Data that may change between solves -----------------------------------------------------------------
 
@@ -216,8 +208,9 @@ class SIPGOperator(PrimalOperator):
         self.assemble(self._element, out)
 
     def fill_elements(self, what: str, part: int | None = None, **where) -> None:
-        """Element vectors of cells without their facets: `residual`, `action` or `transposed`."""
+        """Element vectors of cells without their facets: `residual`, `action`, `transposed` or `diagonal`."""
         kernels = self._transposed_kernels if what == "transposed" else self.kernels
+        kernels = self.diagonal_kernels if what == "diagonal" else kernels
         self._launch_cells(kernels[f"cg_{what}"], self._element, part, **where)
 
     def _sum_sides(self, what: str, runner, vector, given, out, **where) -> None:
@@ -246,7 +239,8 @@ class SIPGOperator(PrimalOperator):
 
     def diagonal(self, out) -> None:
         """out = diagonal of J. Collective."""
-        self.run_around(self.diagonal_kernel, self._element)
+        self.fill_elements("diagonal")
+        self.run_around(self.diagonal_kernels["sipg_facet_diagonal"], self._element)
         self.assemble(self._element, out)
 
     def cell_blocks(self):
@@ -338,9 +332,6 @@ def fused_pass(operator) -> FusedPass | None:
         if options.sipg_kernel == "fused":
             raise
         return None
-    if options.kernel != "auto":
-        one_pass = f"the pass of {disc.name} over cells and facets"
-        raise no_effect(options, one_pass, ("auto",), f"give -{options.prefix}sipg_kernel split")
     return FusedPass(operator)
 
 
@@ -421,59 +412,3 @@ class SIPGPenalty(FacetNumbers):
         found = np.abs(self.owned()) if self.is_known else np.zeros(0)
         low = comm.allreduce(found[found > 0].min(initial=np.inf), MIN)
         return low, comm.allreduce(found.max(initial=0.0), MAX)
-
-
-class FacetHalo(Halo):
-    """Ghosts of an InteriorPenalty discretization: a cell behind one facet comes as its stand-in there (FacetData),
-    zero at other nodes; one behind several facets comes whole. Nothing goes back to owners. Collective to make.
-    """
-
-    sends_points = False
-
-    def __init__(self, disc, data: FacetData, arrays):
-        self._disc, self._data = disc, data
-        rows, cells, faces = disc.row_of_dof.size, disc.mesh.num_cells, disc.num_facets_of_cell
-        self._sizes = (cells * rows, cells, rows, disc.num_nodes, rows // disc.num_nodes, faces, data.sent)
-        owner, index, place = self._wanted()
-        virtual = cells * faces * data.sent * (rows // disc.num_nodes)
-        super().__init__(disc.mesh.comm, cells * rows + virtual, owner, index, arrays, ghost_place=place)
-
-    def _wanted(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Owner, number there and place in the tail of each value, by place. Collective."""
-        near, faces = self._disc.neighbours, self._disc.num_facets_of_cell
-        counts = np.array(near.plan.comm.allgather(near.num_cells))
-        behind = near.neighbour - near.num_cells
-        pairs = np.unique(np.stack([behind, near.facet], axis=2)[behind >= 0], axis=0).reshape(-1, 2)
-        alone = np.bincount(pairs[:, 0], minlength=near.num_ghosts) == 1
-        facet = np.zeros(near.num_ghosts, np.int64)
-        facet[pairs[:, 0]] = pairs[:, 1]
-        _, _, rows, nodes, components, _, sent = self._sizes
-        layout, ghosts = Interleaved(rows), np.arange(near.num_ghosts)
-        owned = counts[near.ghost_rank].astype(np.int64)
-        whole, single = np.flatnonzero(~alone)[:, None], np.flatnonzero(alone)
-        each = np.arange(rows)
-        here = near.ghost_cell[single].astype(np.int64) * faces + facet[single]
-        numbers = owned[single, None] * rows + here[:, None] * (components * sent) + np.arange(components * sent)
-        kept = np.arange(components)[:, None] * nodes + self._data.nodes[facet[single], None]
-        kept = kept.reshape(len(single), components * sent)
-        ghost = np.concatenate([np.broadcast_to(whole, (len(whole), rows)).ravel(), np.repeat(single, kept.shape[1])])
-        index = np.concatenate(
-            [layout.index(owned[whole], near.ghost_cell[whole].astype(np.int64), each).ravel(), numbers.ravel()]
-        )
-        place = np.concatenate(
-            [
-                layout.index(len(ghosts), whole, each).ravel(),
-                layout.index(len(ghosts), single[:, None], kept).ravel(),
-            ]
-        )
-        order = np.argsort(place, kind="stable")
-        return near.ghost_rank[ghost[order]], index[order], place[order]
-
-    def _pack_kernel(self) -> Kernel:
-        spec = KernelSpec("halo_pack_facets", ("halo_facets.cl",), precision=self.arrays.precision, local_size=64)
-        lists = (self._data.start, self._data.node, self._data.weight)
-        self._lists = [self.arrays.to_device(values, "halo tables") for values in lists]
-        return Kernel(spec, self.arrays.device)
-
-    def _pack(self, side: str, source, packed, count: int):
-        return self._kernels["halo_pack"](count, source, self._tables[side], packed, count, *self._sizes, *self._lists)

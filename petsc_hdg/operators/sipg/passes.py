@@ -38,35 +38,24 @@ class Coefficients:
     """Derivatives of f0 and f1 by the value, its rate and the gradient at a random place.
 
     tensor: of f1 by gradients [dim, dim].   mass: of f0 by values, u_t following by `shift`.
-    natural_read_gradients: natural conditions depend on the gradient.
     constants: None for random ones by `seed`, which show what the derivatives depend on.
     """
 
     def __init__(self, disc, t: float, seed: int | None, constants=None, shift: float = 1.3):
         dim, physics, random = disc.dim, disc.physics, np.random.default_rng(seed)
-        count, interpreter, unit = physics.num_auxiliary, physics.interpreter(dim), np.eye(2 + dim)
+        count = physics.num_auxiliary
         a, given = random.uniform(0.5, 1.0, count), random.uniform(0.5, 1.0, len(physics.constants))
         given = given if constants is None else constants[: len(given)]
-        place = a, np.zeros((count, dim)), t, shift, random.uniform(0.5, 1.0, dim)
-        rates = None, None, None, unit[:1], unit[1:2], unit[None, 2:]  # at zero, along value, rate and gradient
-        (self._f0,), (self._f1,) = interpreter.pw_jacobian(*rates, *place, given)
-        self.tensor, self.mass = self._f1[:, 2:], float(self._f0[0] + shift * self._f0[1])
-        normal = np.full(dim, dim**-0.5)
-        natural = (
-            interpreter.pw_boundary_jacobian(k, *rates, *place, normal, given) for k in range(len(physics.natural))
-        )
-        self.natural_read_gradients = any(f0[:, 2:].any() for f0, _ in natural)
-
-    @property
-    def has_reaction(self) -> bool:
-        """True if f0 depends on the value or its rate."""
-        return bool(self._f0[:2].any())
+        place = a, np.zeros((count, dim)), t, shift, random.uniform(0.5, 1.0, dim), given
+        blocks = physics.interpreter(dim).g_blocks(None, None, None, *place)
+        mass, self._by_gradient, self._of_value, self.tensor = (block[0, 0] for block in blocks)
+        self.mass = float(mass)
 
     @property
     def is_symmetric(self) -> bool:
         """True if f0 depends on the value alone, and f1 on the gradient by a symmetric tensor."""
         apart = np.abs(self.tensor - self.tensor.T).max() <= SYMMETRY * np.abs(self.tensor).max()
-        return bool(apart and not self._f0[2:].any() and not self._f1[:, :2].any())
+        return bool(apart and not self._by_gradient.any() and not self._of_value.any())
 
 
 class FusedPass:
@@ -232,8 +221,9 @@ class AffineSimplexPass(FusedPass):
         natural = disc.physics.dependence(disc.dim).natural
         if any(kind == 2 for kind in natural) or (disc.neighbours.has_walls and any(natural)):
             return False
-        found = [Coefficients(disc, 0.7, seed) for seed in range(2)]
-        return all(each.is_symmetric and not each.natural_read_gradients for each in found)
+        if any("u_x" in condition.term.program.inputs for condition in disc.physics.natural):
+            return False
+        return all(Coefficients(disc, 0.7, seed).is_symmetric for seed in range(2))
 
     @cached_property
     def kernels(self) -> dict[str, Kernel]:
@@ -242,7 +232,7 @@ class AffineSimplexPass(FusedPass):
 
     def _compiled(self, classes: bool) -> dict[str, Kernel]:
         op = self.operator
-        reaction = any(Coefficients(op.discretization, 0.7, seed).has_reaction for seed in range(2))
+        reaction = any(Coefficients(op.discretization, 0.7, seed).mass for seed in range(2))
         specs = affine_simplex_specs(op.discretization, classes, reaction, self.is_automatic)
         return kernels_of(specs, op.device)
 
