@@ -112,7 +112,6 @@ class HybridizedDG(CondensedDiscretization):
 
     name = "hdg_gpu"
     has_jumps = True
-    element_kernels = ("auto", "tensor")
 
     @classmethod
     def prepared(cls, physics, options, dim: int):

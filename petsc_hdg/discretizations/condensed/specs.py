@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 
 from ...codegen import KernelSpec, Launch
 from ...codegen.preamble import CONSTANT_BYTES, SCATTERED_BYTES
-from ...errors import OptionError
 from ...options import is_number
 from ...reference import cell_quadrature, facet_quadrature, tabulate
 from ..symmetry import has_symmetric_derivative
@@ -54,48 +54,8 @@ def are_parallelepipeds(nodes: np.ndarray, cell_nodes: np.ndarray) -> bool:
     return True
 
 
-def lines_pay(disc) -> bool:
-    """True if sums along lines are the fastest way: on hexahedra of some degree (measured, see benchmarks/NOTES.md)."""
-    may = disc.mesh.cell == "hexahedron" and disc.options.degree >= LEAST_DEGREE
-    return may and not _missing(disc) and not disc.holds_matrices
-
-
-def check_lines(disc) -> None:
-    """Raises OptionError where `-fe_kernel tensor` can have no effect on how cells are condensed."""
-    missing = _missing(disc)
-    if missing:
-        prefix = disc.options.prefix
-        raise OptionError(
-            f"-{prefix}fe_kernel tensor condenses cells of hdg_gpu by sums along lines on tensor cores, which takes "
-            f"{missing}; use auto"
-        )
-
-
-def _missing(disc) -> str:
-    """Requirements that are not met, each with what there is instead; empty if all are."""
-    if disc.mesh.shape.is_simplex:
-        return f"quadrilaterals or hexahedra, the mesh has {disc.mesh.cell} cells"
-    if disc.components > 1:
-        return f"one component, physics '{disc.physics.name}' has {disc.components}"
-    if disc.has_sides:
-        return "a projected flux and a stabilization that does not depend on the state"
-    if disc.options.precision != "double":
-        return f"double precision, not {disc.options.precision}"
-    if disc.limits.ptx < PTX:
-        return "an NVIDIA GPU of compute capability 9.0 or higher, which the device is not"
-    if disc.line_factors is None:
-        return "functions and points that are products of those of a line"
-    if disc.line_shape is None:
-        return (
-            f"more registers or local memory for a {disc.mesh.cell} of degree {disc.options.degree} than the device has"
-        )
-    return ""
-
-
 class CondensedSpecs:
     """The part of CondensedDiscretization that describes its kernels; see there for the attributes it reads."""
-
-    shares_multipliers = True  # between the warps of a cell: as fast as without or faster (benchmarks/NOTES.md)
 
     @property
     def stabilization_mode(self) -> int:
@@ -263,6 +223,13 @@ class CondensedSpecs:
         sources = (*_POINTS, *self.tile_sources(shape, name), *behind, f"{name}.cl")
         return self.spec(name, sources, macros, {**self._tables, **terms}, shape)
 
+    def flux_spec(self) -> KernelSpec:
+        """Spec of `condense_residual` without rates, and without values and fluxes of natural conditions: rows of the
+        trace are then fluxes out of the cell."""
+        spec = self.condense_spec("condense_residual")
+        macros = {**spec.macros, "RATE": -1, "BOUNDARY_FLUXES": 0, "BOUNDARY_VALUES": 0}
+        return replace(spec, macros=macros | ({} if self.physics.has_boundary_f1 else {"NATURAL": 0}))
+
     def product_spec(self, name: str, transposed: bool) -> KernelSpec:
         """Spec of `condense_product`, `condense_given`, `condense_kept`, with matrices of cells or their transposes."""
         shape = self.shape_of("condense" if name == "condense_kept" else name)
@@ -284,7 +251,6 @@ class CondensedSpecs:
         make = warp_constant if self.sums_matrices else warp_points if self.factors is None else warp_tensor
         sources, tables, macros = make(self, shape)
         macros = {**macros, **self.limits.macros, **self.sum_macros(shape)}
-        macros["SHARED_MULTIPLIERS"] = int(self.shares_multipliers and shape.warps > 1)
         return self.spec("condense", (*_POINTS, *sources), macros, {**tables, **self._tables}, shape)
 
     def _thread_spec(self, shape: ThreadShape) -> KernelSpec:
@@ -364,12 +330,12 @@ class CondensedSpecs:
     @cached_property
     def uses_threads(self) -> bool:
         """True if threads of a GPU may condense a cell each."""
-        return self.limits.is_gpu and not self.uses_lines and not self.has_sides
+        return self.limits.is_gpu and not self.has_sides
 
     @cached_property
     def uses_warps(self) -> bool:
         """True if tensor cores of an NVIDIA GPU may condense; sums over points of small matrices are faster without."""
-        pays = self.is_constant or self.uses_lines or self.num_functions * self.components > LEAST_ROWS
+        pays = self.is_constant or self.num_functions * self.components > LEAST_ROWS
         return self.limits.ptx >= PTX and self.options.precision == "double" and pays and not self.has_sides
 
     @cached_property
@@ -428,8 +394,11 @@ class CondensedSpecs:
 
     @cached_property
     def uses_lines(self) -> bool:
-        """True if tensor cores' kernel sums along lines: where asked for, and by itself where that is faster."""
-        return self.options.kernel == "tensor" or self.options.kernel == "auto" and lines_pay(self)
+        """True if tensor cores' kernel sums along lines, where that is the fastest way: on hexahedra of some degree
+        (benchmarks/NOTES.md)."""
+        may = self.mesh.cell == "hexahedron" and self.options.degree >= LEAST_DEGREE and not self.holds_matrices
+        may = may and self.uses_warps and self.components == 1
+        return may and self.line_factors is not None and self.line_shape is not None
 
     @property
     def sums_matrices(self) -> bool:
@@ -475,9 +444,6 @@ class CondensedSpecs:
         whole, points = self.num_functions * self.components, self._tables["FACET_WEIGHTS"].size
         points = max(points, self.quadrature.num_points)
         return tile_shape(size, whole, self.components, self._point_block(), self.real_bytes, self.limits, name, points)
-
-
-_POINTS = ("geometry.clh", "geometry_nodes.clh", "point.clh", *CONDENSE_POINT)
 
 
 def class_shape(disc, name: str = "condense_element") -> TileShape:
