@@ -26,11 +26,6 @@
 #define PAIRS (F * (F - 1) / 2)
 #define EACH(i) _Pragma("unroll") for (int i = 0; i < CHUNK; ++i)
 
-static inline int oriented(__global const int *permutations, int orientation, int i)
-{
-  return permutations[orientation * NP + i / NC] * NC + i % NC;
-}
-
 static inline int lower(int i, int k) { return i < k ? k * (k + 1) / 2 + i : i * (i + 1) / 2 + k; }
 
 // Pairs of facets; in them chunks of rows, chunks of columns, rows, columns.

@@ -30,11 +30,7 @@ class FacetBlocks:
         self.num_rows = self.layout.num_owned * self.layout.block
         self.row_stride, self.facet_stride = padded(self.num_rows), padded(self.layout.num_facets)
         self.num_owned = disc.dofmap.num_owned
-        self._numbers = None
-        if not self.layout.is_blocked:
-            numbers = np.zeros((self.layout.block, self.facet_stride), dtype=np.int32)
-            numbers[:, : self.layout.num_facets] = self.layout.numbers.T
-            self._numbers = self.arrays.to_device(numbers, "trace layout")
+        self._numbers = None if self.layout.is_blocked else trace_format.facet_array(self.layout.numbers.T)
         self.size = self.layout.block * self.row_stride
         self.buffer = self._narrow = None  # the blocks; their inverses as the format stores entries, if not as reals
         self._column = self.arrays.zeros(max(1, self.num_owned))
@@ -72,12 +68,12 @@ class FacetBlocks:
             self.buffer = self.arrays.zeros(self.size)
         for k in range(self.layout.block):
             self.format.apply_column(k, self._column)
-            self.kernels["column"](self.num_rows, *sizes, k, self._numbers, self._column, self.buffer)
+            self.kernels["trace_block_column"](self.num_rows, *sizes, k, self._numbers, self._column, self.buffer)
 
     def invert(self) -> None:
         """Replace the blocks by their inverses. Collective; raises SolveError, on all ranks, for a singular block."""
         self.arrays.fill(self._failed, 0)
-        kernel = self.kernels["invert"]
+        kernel = self.kernels["trace_block_invert"]
         items = self.layout.num_owned * kernel.spec.local_size
         kernel(items, self.layout.num_owned, self.row_stride, self.buffer, self._failed)
         require_regular(
@@ -92,7 +88,7 @@ class FacetBlocks:
         if self.format.stored != self.arrays.real:
             if self._narrow is None:
                 self._narrow = self.arrays.empty(self.size, self.format.stored)
-            self.kernels["store"](self.size, self.size, self.buffer, self._narrow)
+            self.kernels["trace_block_store"](self.size, self.size, self.buffer, self._narrow)
             self.buffer = None
 
     def apply(self, x, y, transpose: bool = False) -> None:
@@ -102,8 +98,8 @@ class FacetBlocks:
     def combine(self, product, x, b, y, keep=0.0, mix=0.0, scale=1.0, transpose: bool = False) -> None:
         """y = keep y + mix x + scale blocks (b - product), without product or x where they are None."""
         sizes = (self.num_rows, self.num_owned, self.facet_stride, self.row_stride, int(transpose))
-        inverses = self._narrow or self.buffer
-        self.kernels["apply"](self.num_rows, *sizes, self._numbers, inverses, product, x, b, keep, mix, scale, y)
+        given = self._numbers, self._narrow or self.buffer, product, x, b, keep, mix, scale, y
+        self.kernels["trace_block_apply"](self.num_rows, *sizes, *given)
 
 
 class TraceMatrix(JacobianContext):
