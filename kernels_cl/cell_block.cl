@@ -1,7 +1,8 @@
-// Diagonal blocks of a discontinuous scheme, one a cell: summed by columns, inverted, applied (block Jacobi).
+// Diagonal blocks of a discontinuous scheme, one a cell, or (FACETS) of a trace matrix, one a facet: summed by columns,
+// inverted, applied (block Jacobi).
 //
 // needs: NDOF GROUP ITEMS APPLY_GROUP TILE TILE_GROUP IN_REGISTERS ROW
-// optional: INVERSE
+// optional: INVERSE FACETS
 //
 // Sizes
 //   GROUP  work-items of a work-group that inverts a block, NDOF with IN_REGISTERS
@@ -11,7 +12,8 @@
 // Arrays
 //   block    [NDOF, NDOF, stride]  entry (i, k) of a cell, cell fastest
 //   inverse  [cell, NDOF, NDOF]  transposed: entry (i, k) at [k, i], so that items side by side read entries side by side
-//   x, y, b, product  owned values, interleaved in chunks of CHUNK cells: of row r of cell c at
+//   numbers  [NDOF, stride]  of facets, see trace_numbers.clh; n_owned [1]: owned values; neither is read of cells
+//   x, y, b, product  owned values, of cells interleaved in chunks of CHUNK cells: of row r of cell c at
 //            (c/CHUNK) CHUNK NDOF + r w + c%CHUNK, w the number of cells in the chunk
 //   narrow   [cell, NDOF, NDOF]  the inverse as floats, which products take but for cells with wide [cell] set; may be left out
 //   failed   [1]  one more than a cell whose block is singular, 0 if there is none
@@ -26,16 +28,35 @@
 #define CHUNK 32
 #define DIAGONAL_ENOUGH 0.1   // a pivot as large as this part of the largest one stays: rows seldom change places
 #define MOST_CONDITION 1e5    // of a block whose inverse does as floats: its product then has three digits
-#define FIRST(cell) ((size_t)((cell) / CHUNK) * (CHUNK * NDOF) + (cell) % CHUNK)
-#define WIDTH(cell) min(CHUNK, num_cells - (cell) / CHUNK * CHUNK)
+#define PLACES int n_owned, int stride, __global const int *numbers
+// Where degree of freedom i of a block stands among owned values, and whether it is one of them.
+#ifdef FACETS
+#define PLACE(facet, i) (size_t)trace_number(numbers, stride, facet, i)
+#define IS_OWN(place) (BLOCKED || (place) < n_owned)
+#else
+#define PLACE(cell, i)                                                                                                \
+  ((size_t)((cell) / CHUNK) * (CHUNK * NDOF) + (cell) % CHUNK + ROW[i] * min(CHUNK, num_cells - (cell) / CHUNK * CHUNK))
+#define IS_OWN(place) true
+#endif
 #define SWAP(x, y) { const real kept = x; x = y; y = kept; }
 
+#ifdef FACETS
+// Column j of the blocks from that of each, y, into the places of their inverses, transposed; unit rows and columns where an
+// unknown is essential.
+__kernel void cell_block_column(int num_cells, PLACES, int j, __global const real *y, __global INVERSE *inverse)
+{
+  const int facet = get_global_id(0) / NDOF, i = get_global_id(0) % NDOF;
+  if (facet >= num_cells) return;
+  const size_t row = PLACE(facet, i), column = PLACE(facet, j);
+  inverse[((size_t)facet * NDOF + j) * NDOF + i] = IS_OWN(row) && IS_OWN(column) ? y[row] : i == j;
+}
+#else
 // Column j of all blocks from products y with function j of every cell; x: function j + 1 of every cell, to be multiplied next.
 __kernel void cell_block_column(int num_cells, int stride, int j, __global const real *y, __global real *block, __global real *x)
 {
   const int cell = get_global_id(0) % stride, i = get_global_id(0) / stride;
   if (cell >= num_cells || i >= NDOF) return;
-  const size_t at = FIRST(cell) + ROW[i] * WIDTH(cell);
+  const size_t at = PLACE(cell, i);
   if (j >= 0) block[(size_t)(i * NDOF + j) * stride + cell] = y[at];
   x[at] = i == j + 1;
 }
@@ -59,6 +80,8 @@ KERNEL(TILE_GROUP) void cell_block_turn(int num_cells, int stride, __global cons
       inverse[(size_t)cell * (NDOF * NDOF) + entry] = tile[lane * (TILE + 1) + row];
   }
 }
+
+#endif
 
 // Whether norms [2, count] of columns, of a block and of its inverse, are those of one with a large condition, or whose inverse
 // is beyond the range of floats.
@@ -224,13 +247,18 @@ KERNEL(GROUP) void cell_block_invert(int num_cells, __global real *inverse, __gl
 }
 #endif
 
+static inline real read_given(__global const real *product, __global const real *b, size_t at, bool is_own)
+{
+  return !is_own ? 0 : product ? b[at] - product[at] : b[at];
+}
+
 // sum [NDOF / ITEMS] += a work-item's rows of `a` times (b - product), of which a cell's work-items read a part each.
 #if ITEMS > 1
 #define GIVEN(k) given[k]
 #else
 #define GIVEN(k) READ(k)
 #endif
-#define READ(k) (product ? b[first + ROW[k] * width] - product[first + ROW[k] * width] : b[first + ROW[k] * width])
+#define READ(k) read_given(product, b, PLACE(cell, k), IS_OWN(PLACE(cell, k)))
 #define ADD_ROWS(a)                                                                                                   \
   for (int k = 0; k < NDOF; ++k) {                                                                                    \
     const real value = GIVEN(k);                                                                                      \
@@ -241,13 +269,12 @@ KERNEL(GROUP) void cell_block_invert(int num_cells, __global real *inverse, __gl
   }
 
 // y = keep y + mix x + scale inverse (b - product), or with the transposed inverse; product and x may be left out.
-KERNEL(APPLY_GROUP) void cell_block_apply(int num_cells, int transposed, __global const INVERSE *inverse, __global const float *narrow,
-                                          __global const int *wide, __global const real *product, __global const real *x,
+KERNEL(APPLY_GROUP) void cell_block_apply(int num_cells, PLACES, int transposed, __global const INVERSE *inverse,
+                                          __global const float *narrow, __global const int *wide, __global const real *product, __global const real *x,
                                           __global const real *b, real keep, real mix, real scale, __global real *y)
 {
   const int cell = get_global_id(0) / ITEMS, item = get_global_id(0) % ITEMS;
-  const int width = WIDTH(cell);
-  const size_t first = FIRST(cell), block = (size_t)cell * (NDOF * NDOF);
+  const size_t block = (size_t)cell * (NDOF * NDOF);
 #if ITEMS > 1
   __local real all_given[APPLY_GROUP / ITEMS * NDOF];
   __local real *given = all_given + (int)get_local_id(0) / ITEMS * NDOF;
@@ -260,7 +287,8 @@ KERNEL(APPLY_GROUP) void cell_block_apply(int num_cells, int transposed, __globa
   if (narrow && !wide[cell]) ADD_ROWS(narrow + block)
   else ADD_ROWS(inverse + block)
   for (int i = 0; i < NDOF / ITEMS; ++i) {
-    const size_t at = first + ROW[i * ITEMS + item] * width;
+    const size_t at = PLACE(cell, i * ITEMS + item);
+    if (!IS_OWN(at)) continue;
     real out = scale * sum[i];
     if (x) out += mix * x[at];
     y[at] = keep == 0 ? out : keep * y[at] + out;

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ...codegen import KernelSpec
+from ..block_specs import block_specs
 from ..transposition import DeviceLimits
 from .layout import TraceLayout
 
@@ -13,7 +14,6 @@ SYMMETRIC_CHUNK = 10  # unknowns that a thread of trace_symmetric.cl takes at on
 SYMMETRIC_CELLS = {True: (256, 128, 64, 32), False: (64, 32, 16)}  # of a patch on a GPU, and on a CPU
 SYMMETRIC_LOCAL = 24 << 10  # bytes of local memory that a patch may take, so that several are in flight
 SYMMETRIC_PLACES = 0.75  # facets of a patch over those of its cells, at most a little more
-BLOCK_THREADS = 32  # of a work-group that inverts one facet block
 CONGRUENT_THREADS = 256  # of a work-group that are sure to have registers enough
 CONGRUENT_FACETS, CONGRUENT_ROWS = 64, 16  # of a work-group, and of a thread on a GPU
 LARGE_GROUPS = {4: 256}  # facets of a work-group on a GPU for blocks of a size that do better so
@@ -161,8 +161,9 @@ class TraceSpecs:
         return shape
 
     def facet_blocks(self) -> dict[str, KernelSpec]:
-        """`trace_block_column`, `_invert`, `_store`, `_apply`, by name."""
-        return self._of_facets("block", {"column": 64, "invert": BLOCK_THREADS, "store": 64, "apply": 64}, {})
+        """`column`, `invert` and `apply` of the facets' own blocks."""
+        names = {name: self._macros()[name] for name in ("M", "NC", "NP", "BLOCKED")}
+        return block_specs(self.layout.block, self.limits, self.precision, FACETS=1, **names)
 
     def _macros(self) -> dict[str, int]:
         layout = self.layout
