@@ -11,11 +11,12 @@
 //   INVERSE  type of the inverse that is turned into and that products read, real by default; doubles where real is float
 // Arrays
 //   block    [NDOF, NDOF, stride]  entry (i, k) of a cell, cell fastest
-//   inverse  [cell, NDOF, NDOF]  transposed: entry (i, k) at [k, i], so that items side by side read entries side by side
+//   inverse  [cell, NDOF, NDOF]  transposed: entry (i, k) at [k, i], so that items side by side read entries side by side;
+//            of facets [NDOF, facet, NDOF], entry (i, k) at [k, facet, i]
 //   numbers  [NDOF, stride]  of facets, see trace_numbers.clh; n_owned [1]: owned values; neither is read of cells
 //   x, y, b, product  owned values, of cells interleaved in chunks of CHUNK cells: of row r of cell c at
 //            (c/CHUNK) CHUNK NDOF + r w + c%CHUNK, w the number of cells in the chunk
-//   narrow   [cell, NDOF, NDOF]  the inverse as floats, which products take but for cells with wide [cell] set; may be left out
+//   narrow   likewise, the inverse as floats, which products take but for cells with wide [cell] set; may be left out
 //   failed   [1]  one more than a cell whose block is singular, 0 if there is none
 // Tables
 //   ROW      [NDOF]  row of each degree of freedom
@@ -33,10 +34,16 @@
 #ifdef FACETS
 #define PLACE(facet, i) (size_t)trace_number(numbers, stride, facet, i)
 #define IS_OWN(place) (BLOCKED || (place) < n_owned)
+#define IS_CELL 0
+#define ENTRIES(array, facet) ((array) + (size_t)(facet) * NDOF)
+#define STEP ((size_t)num_cells * NDOF)
 #else
 #define PLACE(cell, i)                                                                                                \
   ((size_t)((cell) / CHUNK) * (CHUNK * NDOF) + (cell) % CHUNK + ROW[i] * min(CHUNK, num_cells - (cell) / CHUNK * CHUNK))
 #define IS_OWN(place) true
+#define IS_CELL 1
+#define ENTRIES(array, cell) ((array) + (size_t)(cell) * (NDOF * NDOF))
+#define STEP NDOF
 #endif
 #define SWAP(x, y) { const real kept = x; x = y; y = kept; }
 
@@ -48,7 +55,7 @@ __kernel void cell_block_column(int num_cells, PLACES, int j, __global const rea
   const int facet = get_global_id(0) / NDOF, i = get_global_id(0) % NDOF;
   if (facet >= num_cells) return;
   const size_t row = PLACE(facet, i), column = PLACE(facet, j);
-  inverse[((size_t)facet * NDOF + j) * NDOF + i] = IS_OWN(row) && IS_OWN(column) ? y[row] : i == j;
+  ENTRIES(inverse, facet)[j * STEP + i] = IS_OWN(row) && IS_OWN(column) ? y[row] : i == j;
 }
 #else
 // Column j of all blocks from products y with function j of every cell; x: function j + 1 of every cell, to be multiplied next.
@@ -126,12 +133,12 @@ KERNEL(GROUP) void cell_block_invert(int num_cells, __global real *inverse, __gl
                                      __global int *failed)
 {
   const int cell = get_group_id(0), c = (int)get_local_id(0);
-  __global real *out = inverse + (size_t)cell * (NDOF * NDOF);
+  __global real *out = ENTRIES(inverse, cell);
   __local real2 factors[2 * PAIRS];
   __local int pivots[NDOF];  // places behind the first one
   __local real norms[2 * NDOF];
   real a[NDOF], norm = 0;
-  EACH(r, 0) a[r] = out[r * NDOF + c];
+  EACH(r, 0) a[r] = out[r * STEP + c];
   EACH(r, 0) norm += fabs(a[r]);
   norms[c] = norm;
   for (int p = 0; p < NDOF; ++p) {
@@ -172,23 +179,23 @@ KERNEL(GROUP) void cell_block_invert(int num_cells, __global real *inverse, __gl
     const int other = p + pivots[p];
     place = place == p ? other : place == other ? p : place;
   }
-  EACH(r, 0) out[r * NDOF + place] = a[r];
+  EACH(r, 0) out[r * STEP + place] = a[r];
   if (!narrow) return;
   norm = 0;
   EACH(r, 0) norm += fabs(a[r]);
   norms[NDOF + c] = norm;
-  EACH(r, 0) narrow[(size_t)cell * (NDOF * NDOF) + r * NDOF + place] = (float)a[r];
+  EACH(r, 0) ENTRIES(narrow, cell)[r * STEP + place] = (float)a[r];
   BARRIER_LOCAL();
   if (c == 0) wide[cell] = is_wide(norms, NDOF);
 }
 #else
 // Columns are dealt to the items, in global memory.
-static inline real largest_column(__global const real *a, int item)
+static inline real largest_column(__global const real *a, size_t step, int item)
 {
   real most = 0;
   for (int c = item; c < NDOF; c += GROUP) {
     real norm = 0;
-    for (int r = 0; r < NDOF; ++r) norm += fabs(a[r * NDOF + c]);
+    for (int r = 0; r < NDOF; ++r) norm += fabs(a[r * step + c]);
     most = fmax(most, norm);
   }
   return most;
@@ -198,27 +205,27 @@ KERNEL(GROUP) void cell_block_invert(int num_cells, __global real *inverse, __gl
                                      __global int *failed)
 {
   const int cell = get_group_id(0), item = (int)get_local_id(0);
-  __global real *a = inverse + (size_t)cell * (NDOF * NDOF);
+  __global real *a = ENTRIES(inverse, cell);
   __local real factors[2 * NDOF], norms[2 * GROUP];
   __local int pivots[NDOF];
-  norms[item] = largest_column(a, item);
+  norms[item] = largest_column(a, STEP, item);
   for (int p = 0; p < NDOF; ++p) {
     __local real *factor = factors + p % 2 * NDOF;
     if (item == p % GROUP) {
       int pivot = p;
-      real largest = fabs(a[p * NDOF + p]) / (real)DIAGONAL_ENOUGH;
+      real largest = fabs(a[p * STEP + p]) / (real)DIAGONAL_ENOUGH;
       for (int r = p + 1; r < NDOF; ++r) {
-        const real size = fabs(a[r * NDOF + p]);
+        const real size = fabs(a[r * STEP + p]);
         if (size > largest) {
           largest = size;
           pivot = r;
         }
       }
       pivots[p] = pivot;
-      SWAP(a[p * NDOF + p], a[pivot * NDOF + p])
+      SWAP(a[p * STEP + p], a[pivot * STEP + p])
       for (int r = 0; r < NDOF; ++r) {
-        factor[r] = a[r * NDOF + p];
-        a[r * NDOF + p] = r == p;
+        factor[r] = a[r * STEP + p];
+        a[r * STEP + p] = r == p;
       }
       if (!isfinite(1 / factor[p])) *failed = cell + 1;
     }
@@ -226,22 +233,23 @@ KERNEL(GROUP) void cell_block_invert(int num_cells, __global real *inverse, __gl
     const int pivot = pivots[p];
     const real scale = 1 / factor[p];
     for (int c = item; c < NDOF; c += GROUP) {
-      if (c != p) SWAP(a[p * NDOF + c], a[pivot * NDOF + c])
-      a[p * NDOF + c] *= scale;
+      if (c != p) SWAP(a[p * STEP + c], a[pivot * STEP + c])
+      a[p * STEP + c] *= scale;
     }
     for (int r = 0; r < NDOF; ++r) {
       if (r == p) continue;
-      for (int c = item; c < NDOF; c += GROUP) a[r * NDOF + c] -= factor[r] * a[p * NDOF + c];
+      for (int c = item; c < NDOF; c += GROUP) a[r * STEP + c] -= factor[r] * a[p * STEP + c];
     }
   }
   barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
   for (int r = item; r < NDOF; r += GROUP)  // columns of the inverse, in the other order
     for (int p = NDOF - 1; p >= 0; --p)
-      if (pivots[p] != p) SWAP(a[r * NDOF + p], a[r * NDOF + pivots[p]])
+      if (pivots[p] != p) SWAP(a[r * STEP + p], a[r * STEP + pivots[p]])
   if (!narrow) return;
   barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
-  norms[GROUP + item] = largest_column(a, item);
-  for (int k = item; k < NDOF * NDOF; k += GROUP) narrow[(size_t)cell * (NDOF * NDOF) + k] = (float)a[k];
+  norms[GROUP + item] = largest_column(a, STEP, item);
+  for (int k = item; k < NDOF * NDOF; k += GROUP)
+    ENTRIES(narrow, cell)[k / NDOF * STEP + k % NDOF] = (float)a[k / NDOF * STEP + k % NDOF];
   BARRIER_LOCAL();
   if (item == 0) wide[cell] = is_wide(norms, GROUP);
 }
@@ -252,8 +260,10 @@ static inline real read_given(__global const real *product, __global const real 
   return !is_own ? 0 : product ? b[at] - product[at] : b[at];
 }
 
-// sum [NDOF / ITEMS] += a work-item's rows of `a` times (b - product), of which a cell's work-items read a part each.
-#if ITEMS > 1
+// sum [NDOF / ITEMS] += a work-item's rows of `a` times (b - product), of which a cell's work-items read a part each. Facets,
+// whose values are contiguous, read them from the cache sooner.
+#define STAGED (ITEMS > 1 && IS_CELL)
+#if STAGED
 #define GIVEN(k) given[k]
 #else
 #define GIVEN(k) READ(k)
@@ -264,7 +274,7 @@ static inline real read_given(__global const real *product, __global const real 
     const real value = GIVEN(k);                                                                                      \
     for (int i = 0; i < NDOF / ITEMS; ++i) {                                                                          \
       const int row = i * ITEMS + item;                                                                               \
-      sum[i] += (a)[transposed ? row * NDOF + k : k * NDOF + row] * value;                                            \
+      sum[i] += (a)[transposed ? row * STEP + k : k * STEP + row] * value;                                            \
     }                                                                                                                 \
   }
 
@@ -274,8 +284,7 @@ KERNEL(APPLY_GROUP) void cell_block_apply(int num_cells, PLACES, int transposed,
                                           __global const real *b, real keep, real mix, real scale, __global real *y)
 {
   const int cell = get_global_id(0) / ITEMS, item = get_global_id(0) % ITEMS;
-  const size_t block = (size_t)cell * (NDOF * NDOF);
-#if ITEMS > 1
+#if STAGED
   __local real all_given[APPLY_GROUP / ITEMS * NDOF];
   __local real *given = all_given + (int)get_local_id(0) / ITEMS * NDOF;
   for (int k = item; k < NDOF && cell < num_cells; k += ITEMS) given[k] = READ(k);
@@ -284,8 +293,8 @@ KERNEL(APPLY_GROUP) void cell_block_apply(int num_cells, PLACES, int transposed,
   if (cell >= num_cells) return;
   real sum[NDOF / ITEMS];
   for (int i = 0; i < NDOF / ITEMS; ++i) sum[i] = 0;
-  if (narrow && !wide[cell]) ADD_ROWS(narrow + block)
-  else ADD_ROWS(inverse + block)
+  if (narrow && !wide[cell]) ADD_ROWS(ENTRIES(narrow, cell))
+  else ADD_ROWS(ENTRIES(inverse, cell))
   for (int i = 0; i < NDOF / ITEMS; ++i) {
     const size_t at = PLACE(cell, i * ITEMS + item);
     if (!IS_OWN(at)) continue;

@@ -7,7 +7,7 @@ import numpy as np
 from ..codegen import KernelSpec, Launch
 
 MOST_ITEMS = 256  # of a work-group that inverts a block
-APPLY_GROUP = 64  # work-items that multiply by inverted blocks: of whole blocks, of one where it has more
+APPLY_GROUP = 64  # work-items that multiply by inverted blocks: of whole cells, of one where it has more
 TILE, TILE_GROUP = 32, 128  # cells and entries of blocks that a work-group turns, its work-items
 MOST_IN_REGISTERS = 96  # rows of a block of which each work-item has a column in registers
 
@@ -22,7 +22,8 @@ def block_specs(size: int, limits, precision: str, rows=None, inverse: str = "",
     items = next(n for n in range(min(size, most), 0, -1) if size % n == 0)
     in_registers = limits.is_gpu and 1 < size <= min(most, MOST_IN_REGISTERS)
     macros = {"NDOF": size, "GROUP": min(size, most), "ITEMS": items, "TILE": TILE, "TILE_GROUP": TILE_GROUP}
-    macros |= {"IN_REGISTERS": int(in_registers), "APPLY_GROUP": items * max(1, APPLY_GROUP // items)}
+    group = APPLY_GROUP if facets else items * max(1, APPLY_GROUP // items)
+    macros |= {"IN_REGISTERS": int(in_registers), "APPLY_GROUP": group}
     macros |= ({"INVERSE": inverse} if inverse else {}) | facets
     shapes = {"invert": (Launch(1, macros["GROUP"]), macros["GROUP"])}
     shapes["apply"] = Launch(1, items), macros["APPLY_GROUP"]

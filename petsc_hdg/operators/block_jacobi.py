@@ -73,7 +73,7 @@ class BlockJacobi(Context):
 
 
 class InvertedBlocks:
-    """Inverses [number, row, row], transposed, of blocks of an operator's Jacobian. Subclasses find the blocks.
+    """Inverses of blocks of an operator's Jacobian, as cell_block.cl has them. Subclasses find the blocks.
 
     count: of this rank's blocks.   block: rows of one.   kernels: of block_specs.py, by name.   singular: the sentence
     for a singular block by its number.   narrow: products take entries in single precision, but for blocks with a large
@@ -124,11 +124,6 @@ class InvertedBlocks:
     def _apply_kernel(self):
         return self.kernels["apply"]
 
-    def to_host(self) -> np.ndarray:
-        """The inverses [number, row, row]."""
-        shape = self.count, self.block, self.block
-        return self.arrays.to_host(self.inverse, shape, name="inverted blocks").transpose(0, 2, 1).copy()
-
 
 class CellBlocks(InvertedBlocks):
     """Inverses of the diagonal blocks of an operator with `cell_blocks`.
@@ -150,6 +145,11 @@ class CellBlocks(InvertedBlocks):
     @property
     def _apply_kernel(self):
         return self._copy.block_kernels["apply"]
+
+    def to_host(self) -> np.ndarray:
+        """The inverses [number, row, row]."""
+        shape = self.count, self.block, self.block
+        return self.arrays.to_host(self.inverse, shape, name="inverted blocks").transpose(0, 2, 1).copy()
 
     @staticmethod
     def bytes_of(discretization, real_bytes: int) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
+import numpy as np
 from petsc4py import PETSc
 
 from ...device import Kernel, kernels_of
@@ -53,6 +54,11 @@ class FacetBlocks(InvertedBlocks):
         for k in range(self.block):
             self.format.apply_column(k, self._column)
             kernel(items, self.count, *self.places, k, self._column, self.inverse)
+
+    def to_host(self) -> np.ndarray:
+        """The inverses, or before they are inverted the blocks, [facet, row, row]."""
+        shape = self.block, self.count, self.block
+        return self.arrays.to_host(self.inverse, shape, name="inverted blocks").transpose(1, 2, 0).copy()
 
 
 def _singular_facet(facet: int) -> str:
