@@ -67,8 +67,8 @@ def lines_row(title, op, repeat, copy) -> dict:
 
 def has_lines(disc) -> bool:
     """Whether tensor cores condense the cells by sums along lines, where they are told to."""
-    made = _by_warps(disc, True, 1)
-    return disc.options.precision == "double" and made.factors is not None and made.warp_shape is not None
+    may = disc.options.precision == "double" and disc.mesh.cell == "hexahedron"
+    return may and _by_warps(disc, True, 1).warp_shape is not None
 
 
 def _by_warps(disc, lines: bool, copies: int):

@@ -46,38 +46,33 @@ def test_sums_along_lines_agree_with_single_threads(cell, degree, functions, exp
         assert np.abs(one - other).max() <= 1e-12 * np.abs(one).max()
 
 
-@pytest.mark.parametrize(("cell", "degree"), [("hexahedron", 0), ("hexahedron", 2), ("hexahedron", 3)])
-def test_functions_are_products(cell, degree):
-    disc = _discretization(cell, degree)
+@pytest.mark.parametrize("enrich", [True, False])
+@pytest.mark.parametrize("degree", range(6))
+def test_functions_are_products(degree, enrich):
+    disc = _discretization(degree, enrich)
     factors, table = tensor_factors(disc), disc.operator_table(disc.quadrature.points)
-    assert np.abs(factors.reference_gradients() - table[factors.points]).max() <= 1e-12 * np.abs(table).max()
+    for r in range(-1, 3):
+        lines = [factors.slopes if axis == r else factors.values for axis in range(3)]
+        expected = table[factors.points][..., 1 + r, :]
+        assert np.abs(products(factors, lines) - expected).max() <= 1e-12 * np.abs(table).max()
     jumps = disc.jump_table().reshape(-1, disc.num_functions)
-    for axis in range(disc.dim):
+    for axis in range(3):
         for end in range(2):
+            lines = [factors.ends[:, [end]] if a == axis else factors.values for a in range(3)]
             expected = jumps[factors.facet_points[axis, end]]
             assert np.abs(expected).max() >= 0.5
-            assert np.abs(factors.jumps(axis, end) - expected).max() <= 1e-12
+            assert np.abs(np.squeeze(products(factors, lines), axis) - expected).max() <= 1e-12
 
 
-def test_what_is_no_product_has_no_factors():
-    assert tensor_factors(_discretization("triangle", 2)) is None
-    assert tensor_factors(_discretization("quadrilateral", 2)) is None
-    disc = _discretization("hexahedron", 1)
-    whole = disc.operator_table
-
-    def other(points):
-        table = whole(points)
-        table[1, 1, 4] += 1e-6
-        return table
-
-    disc.operator_table = other
-    assert tensor_factors(disc) is None
+def products(factors, lines: list) -> np.ndarray:
+    """Functions [point, point, point, function] by those of each axis [function of a line, point]."""
+    x, y, z = (line[factors.places[:, axis]] for axis, line in enumerate(lines))
+    return np.einsum("fi,fj,fk->ijkf", x, y, z)
 
 
-def _discretization(cell: str, degree: int) -> HybridizedDG:
-    faces = {"quadrilateral": (2, 2), "hexahedron": (1, 1, 1), "triangle": (1, 1)}[cell]
-    options = fe.Options(backend="hdg_gpu", degree=degree)
-    return HybridizedDG(shaken_box(cell, faces), fe.Physics({"u": 1}, **SYMMETRIC), options, DeviceLimits())
+def _discretization(degree: int, enrich: bool) -> HybridizedDG:
+    options = fe.Options(backend="hdg_gpu", degree=degree, hdg_enrich=enrich)
+    return HybridizedDG(shaken_box("hexahedron", (1, 1, 1)), fe.Physics({"u": 1}, **SYMMETRIC), options, DeviceLimits())
 
 
 # cell, degree, whether the derivative is the same in all cells; whether lines are taken

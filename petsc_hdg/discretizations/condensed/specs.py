@@ -383,8 +383,8 @@ class CondensedSpecs:
         return vectors + self._point_block() + 2 * self.num_facets_of_cell * self.components
 
     @cached_property
-    def line_factors(self) -> TensorFactors | None:
-        """Functions as products of those of a line, or None where they are no such products."""
+    def line_factors(self) -> TensorFactors:
+        """Functions of hexahedra as products of those of a line."""
         return tensor_factors(self)
 
     @property
@@ -397,8 +397,8 @@ class CondensedSpecs:
         """True if tensor cores' kernel sums along lines, where that is the fastest way: on hexahedra of some degree
         (benchmarks/NOTES.md)."""
         may = self.mesh.cell == "hexahedron" and self.options.degree >= LEAST_DEGREE and not self.holds_matrices
-        may = may and self.uses_warps and self.components == 1
-        return may and self.line_factors is not None and self.line_shape is not None
+        may = may and self.uses_warps and self.components == 1 and self.has_jumps
+        return may and self.line_shape is not None
 
     @property
     def sums_matrices(self) -> bool:

@@ -67,75 +67,28 @@ class TensorFactors:
         lines, matrix = (count * (count - 1) for count in (self.columns, self.slice_columns))
         return 12 * face + held * face * block + self.line_points * lines + ends + matrix
 
-    def reference_gradients(self) -> np.ndarray:
-        """Values and reference gradients [point, …, 1 + dim, function] as products."""
-        dim = self.dim
-        numbers = [self._product([self.slopes if a == r else self.values for a in range(dim)]) for r in range(-1, dim)]
-        return np.stack(numbers, axis=dim)
 
-    def jumps(self, axis: int, end: int) -> np.ndarray:
-        """u - û [point, …, function] on a facet as products."""
-        lines = [self.ends[:, [end]] if a == axis else self.values for a in range(self.dim)]
-        return np.squeeze(self._product(lines), axis=axis)
-
-    def _product(self, lines) -> np.ndarray:
-        dim, factors = self.dim, []
-        for axis, line in enumerate(lines):
-            shape = [1] * dim + [len(self.places)]
-            shape[axis] = line.shape[1]
-            factors.append(line[self.places[:, axis]].T.reshape(shape))
-        return np.prod(np.broadcast_arrays(*factors), axis=0)
-
-
-def tensor_factors(disc) -> TensorFactors | None:
-    """The factors of a hybridizable discretization's tables, or None where these are no such products."""
-    if disc.mesh.cell != "hexahedron" or not disc.has_jumps:
-        return None
-    found = _factors(disc)
-    if found is None:
-        return None
-    table, jumps = disc.operator_table(disc.quadrature.points), disc.jump_table().reshape(-1, disc.num_functions)
-    pairs = [(found.reference_gradients(), table[found.points])]
-    for axis, end in product(range(disc.dim), range(2)):
-        pairs.append((found.jumps(axis, end), jumps[found.facet_points[axis, end]]))
-    scale = np.abs(table).max()
-    return found if all(np.abs(a - b).max() <= TOLERANCE * scale for a, b in pairs) else None
-
-
-def _factors(disc) -> TensorFactors | None:
+def tensor_factors(disc) -> TensorFactors:
+    """The factors of the tables of a hybridizable discretization on hexahedra."""
     dim, element = disc.dim, disc.cell_element
     line, nodes = _line(disc.quadrature.points), _line(element.nodes)
     count, inner = len(nodes), disc.num_interior
-    if len(line) ** dim != disc.quadrature.num_points or count**dim != inner:
-        return None
-    values = np.zeros((count + 2, len(line)))
-    values[:count] = lagrange(nodes, line)[0].T
-    places = np.zeros((disc.num_functions, dim), dtype=np.int64)
-    places[:inner] = _place(element.nodes, nodes)
+    places = _place(np.concatenate([element.nodes, disc.trace_element.nodes]), nodes)
     points = _by_place(_place(disc.quadrature.points, line), len(line))
-    rules, jumps = facet_quadrature(disc.mesh.cell, disc.quadrature_degree)[0], disc.jump_table()
+    rules, normals = facet_quadrature(disc.mesh.cell, disc.quadrature_degree)
     per_facet = disc.num_trace // len(rules)
     facet_points = np.zeros((dim, 2, *[len(line)] * (dim - 1)), dtype=np.int64)
     for facet, rule in enumerate(rules):
-        axis = next(a for a in range(dim) if np.ptp(rule.points[:, a]) < TOLERANCE)
+        axis = int(np.abs(normals[facet]).argmax())
         end, others = int(rule.points[0, axis] > 0.5), [a for a in range(dim) if a != axis]
-        if len(rule.points) != len(line) ** (dim - 1):
-            return None
         on_line = _place(rule.points[:, others], line)
         facet_points[axis, end] = _by_place(on_line, len(line)) + facet * len(rule.points)
-        mine = slice(inner + facet * per_facet, inner + (facet + 1) * per_facet)
-        traces = -jumps[facet][:, mine]
-        choices = np.array(list(product(range(count), repeat=dim - 1)))
-        shapes = np.prod([values[choices[:, k]][:, on_line[:, k]] for k in range(dim - 1)], axis=0)
-        nearest = np.abs(traces.T[:, None] - shapes[None]).max(axis=2).argmin(axis=1)
-        places[mine, axis] = count + end
-        for k, other in enumerate(others):
-            places[mine, other] = choices[nearest, k]
-    slopes = np.zeros_like(values)
+        places[inner + facet * per_facet :, axis][:per_facet] = count + end
+    values, slopes, ends = (np.zeros((count + 2, width)) for width in (len(line), len(line), 2))
+    values[:count] = lagrange(nodes, line)[0].T
     table = disc.operator_table(disc.quadrature.points[points[(slice(None), *[0] * (dim - 1))]])[:, 1]
     for m in range(count + 2):
         slopes[m] = table[:, places[:, 0] == m].sum(axis=1)
-    ends = np.zeros((count + 2, 2))
     ends[:count] = lagrange(nodes, np.array([0.0, 1.0]))[0].T
     ends[[count, count + 1], [0, 1]] = -1
     return TensorFactors(values, slopes, ends, places, points, facet_points)
