@@ -20,7 +20,7 @@ from .launch_shapes import (
     MOST_BYTES,
     MOST_REALS,
     MOST_TENSOR_BYTES,
-    WITH_MATRICES,
+    WHOLE,
     ThreadShape,
     TileShape,
     WarpShape,
@@ -202,25 +202,21 @@ class CondensedSpecs:
         rows = self.components * (1 + self.dim)
         return rows * (rows + 1)
 
-    def condense_spec(self, name: str = "condense") -> KernelSpec:
-        """Spec of `condense`, `condense_solve` or `condense_residual`."""
+    def condense_spec(self, name: str = "condense", transposed: bool = False) -> KernelSpec:
+        """Spec of a kernel of condensation, `condense_…`; transposed: with the transposed matrices of cells, of
+        `condense_product`, `condense_given` and `condense_kept`."""
         shape = self.shape_of(name)
         if isinstance(shape, WarpShape):
             return self._warp_spec(shape)
         if isinstance(shape, ThreadShape):
             return self._thread_spec(shape)
-        constant = name == "condense" and self.is_constant
+        own, constant = name == "condense", name == "condense" and self.is_constant
         terms = constant_terms(self) if constant else {}
-        macros = {
-            **self.sum_macros(shape),
-            "CONSTANT": int(constant),
-            "INVERT": int(name == "condense" and self.keeps_inverse),
-            "NTERMS": len(terms["TERM_ROW"]) if constant else 0,
-        }
-        behind = [] if name == "condense" else ["condense_residual.clh"]
-        if constant:
-            behind.append("condense_constant.clh")
-        sources = (*_POINTS, *self.tile_sources(shape, name), *behind, f"{name}.cl")
+        macros = {"TRANSPOSED": int(transposed), "INVERT": int(own and self.keeps_inverse), "CONSTANT": int(constant)}
+        macros |= {**self.sum_macros(shape), "NTERMS": len(terms["TERM_ROW"]) if constant else 0}
+        eliminate = "condense_patch" if shape.panel else f"condense_eliminate{'_thread' * (shape.threads == 1)}"
+        files = "condense_tile", eliminate, "condense_sum", *(["condense_constant"] if constant else [])
+        sources = (*_POINTS, *(f"{file}.clh" for file in files), f"{name}.cl")
         return self.spec(name, sources, macros, {**self._tables, **terms}, shape)
 
     def flux_spec(self) -> KernelSpec:
@@ -229,22 +225,6 @@ class CondensedSpecs:
         spec = self.condense_spec("condense_residual")
         macros = {**spec.macros, "RATE": -1, "BOUNDARY_FLUXES": 0, "BOUNDARY_VALUES": 0}
         return replace(spec, macros=macros | ({} if self.physics.has_boundary_f1 else {"NATURAL": 0}))
-
-    def product_spec(self, name: str, transposed: bool) -> KernelSpec:
-        """Spec of `condense_product`, `condense_given`, `condense_kept`, with matrices of cells or their transposes."""
-        shape = self.shape_of("condense" if name == "condense_kept" else name)
-        macros = {**self.sum_macros(shape), "TRANSPOSED": int(transposed), "INVERT": 0}
-        behind = ["condense_residual.clh"] if name == "condense_product" else []
-        sources = (*_POINTS, *self.tile_sources(shape, name), *behind, f"{name}.cl")
-        return self.spec(name, sources, macros, dict(self._tables), shape)
-
-    def tile_sources(self, shape: TileShape, name: str) -> list[str]:
-        """Files of sums over points, and of the elimination of kernels that have one."""
-        if shape.panel:
-            return ["condense_tile.clh", "condense_patch.clh", "condense_sum.clh"]
-        eliminates = name in WITH_MATRICES and name != "condense_element"
-        eliminate = ["condense_eliminate_thread.clh" if shape.threads == 1 else "condense_eliminate.clh"]
-        return ["condense_tile.clh", *(eliminate if eliminates else []), "condense_sum.clh"]
 
     def _warp_spec(self, shape: WarpShape) -> KernelSpec:
         """Spec of `condense` by tensor cores."""
@@ -435,31 +415,13 @@ class CondensedSpecs:
         """Launch shape of a kernel of condensation."""
         if name == "condense" and (self.thread_shape or self.warp_shape):
             return self.thread_shape or self.warp_shape
-        whole = (self.num_interior + self.num_trace) * self.components
-        size = whole if name in ("condense", "condense_given") else self.num_eliminated
-        return self.tile_shape(name, size)
-
-    def tile_shape(self, name: str, size: int) -> TileShape:
-        """Launch shape of a kernel whose matrices have `size` rows, by tiles."""
         whole, points = self.num_functions * self.components, self._tables["FACET_WEIGHTS"].size
-        points = max(points, self.quadrature.num_points)
+        size, points = whole if name in WHOLE else self.num_eliminated, max(points, self.quadrature.num_points)
+        name = name.replace("condense_kept", "condense")  # whose matrices it finds
         return tile_shape(size, whole, self.components, self._point_block(), self.real_bytes, self.limits, name, points)
 
-
-def class_shape(disc, name: str = "condense_element") -> TileShape:
-    """Launch shape of `condense_element` or `condense_shared` of a CondensedDiscretization."""
-    return disc.tile_shape(name, disc.num_functions * disc.components)
-
-
-def class_specs(disc) -> dict[str, KernelSpec]:
-    """Specs of `condense_element`, `condense_shared` and the kernels of condense_classes.cl, by name."""
-    found = {}
-    for name in ("condense_element", "condense_shared"):
-        shape = class_shape(disc, name)
-        sources = (*_POINTS, *disc.tile_sources(shape, name), f"{name}.cl")
-        found[name] = disc.spec(name, sources, {**disc.sum_macros(shape), "INVERT": 0}, dict(disc._tables), shape)
-    sizes = {"NE": disc.num_eliminated, "NM": disc.num_trace_dofs, "NDOF": disc.num_trace_dofs}
-    for name in ("condense_recover_shared", "condense_spread"):
-        sources = ("gather_tvector.clh", "condense_classes.cl")
-        found[name] = KernelSpec(name, sources, sizes, {}, "", disc.options.precision, 64)
-    return found
+    def class_specs(self) -> dict[str, KernelSpec]:
+        """Specs of the kernels of cells that share solvers, by name."""
+        found = {name: self.condense_spec(name) for name in ("condense_element", "condense_shared")}
+        given = ("condense_spread.cl",), {"NM": self.num_trace_dofs}, {}, "", self.options.precision, 64
+        return found | {"condense_spread": KernelSpec("condense_spread", *given)}

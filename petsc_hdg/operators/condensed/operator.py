@@ -8,7 +8,6 @@ import numpy as np
 
 from ... import stages
 from ...device import Kernel, kernels_of
-from ...discretizations.condensed.specs import class_specs
 from ...discretizations.forwarded import forwarded
 from ...errors import PetscHdgError, SolveError
 from ...value_checks import plural
@@ -120,7 +119,7 @@ class CondensedOperator(DeviceOperator):
         if not self.is_linear and not self.discretization.in_time:
             self._begin  # noqa: B018
         if self.is_linear and self.discretization.options.hdg_share:
-            for spec in class_specs(self.discretization).values():
+            for spec in self.discretization.class_specs().values():
                 Kernel(spec, self.device)
 
     @cached_property

@@ -273,12 +273,11 @@ class KeptRecovery:
 
     def recover(self, trace, particular, interior) -> None:
         """interior [dof, stride] = U of a TailedVector + particular. Not collective."""
-        op, disc = self.op, self.disc
-        if op.local.classes:
-            op.local.classes.recover(trace, particular, interior)
-            return
-        items = disc.num_eliminated * disc.mesh.num_cells
+        op, disc, classes, given = self.op, self.disc, self.op.local.classes, (None, self.matrices)
+        batch = classes.shapes.count if classes else disc.stride
+        if classes:
+            given = classes.shape, classes.recovery
         self.kernels["condense_recover"](
-            items, disc.mesh.num_cells, 0, disc.stride, op.dofmap.num_owned, op._dofs, trace.owned, trace.tail,
-            disc.stride, self.matrices, particular, interior,
+            disc.num_eliminated * disc.mesh.num_cells, disc.mesh.num_cells, 0, disc.stride, op.dofmap.num_owned,
+            op._dofs, trace.owned, trace.tail, batch, *given, particular, interior,
         )  # fmt: skip
