@@ -170,9 +170,6 @@ KERNEL(LANES) void condense(ARGUMENTS)
 {
   __local real reals[TEAMS * TEAM_REALS] __attribute__((aligned(16)));
   __local int from[2 * (COLUMNS + COLUMNS_SLICE + INDICES)];
-#if NATURAL
-  __local real boundary[TEAMS * BOUNDARY_POINTS * BLOCK];
-#endif
   WARP_SCRATCH
   WARP_PLACE
   for (int k = lane; k < 2 * (COLUMNS + COLUMNS_SLICE + INDICES); k += LANES) from[k] = FROM[k];

@@ -96,13 +96,6 @@ class FullSystem:
         eye = np.eye(self.disc.components)
         return np.kron(tested, eye), np.kron(relation, eye)
 
-    @cached_property
-    def _kept(self) -> np.ndarray:
-        """Mask of the entries of a cell's matrix that may differ from zero [dof, dof]."""
-        tested, relation = self._maps
-        rows = np.abs(tested).max(axis=1) > 0
-        return rows[:, None] | (relation != 0)
-
     # PETSc -----------------------------------------------------------------------------------------------
 
     def follow(self) -> None:
@@ -120,7 +113,7 @@ class FullSystem:
         mat = PETSc.Mat().create(self.disc.petsc_comm)
         mat.setSizes((sizes, sizes))
         mat.setType("aij")
-        row, column = np.nonzero(self._kept)
+        row, column = np.indices((self.numbers.shape[1],) * 2).reshape(2, -1)
         c_library.set_preallocation_coo(mat, self.numbers[:, row].ravel(), self.numbers[:, column].ravel())
         return mat
 
@@ -150,10 +143,10 @@ class FullSystem:
     def linearize(self, snes, x, jacobian, preconditioner) -> None:
         """SNES Jacobian. Collective."""
         tested, relation = self._maps
-        values = np.zeros((self.cells, np.count_nonzero(self._kept)))
+        values = np.zeros((self.cells, self.numbers.shape[1] ** 2))
         for cell, state in enumerate(self.states(x)):
             aux, constants = self.operator.aux_rows[:, cell], self.operator.constants
-            values[cell] = (tested @ self.oracle.derivative(cell, state, aux, constants) + relation)[self._kept]
+            values[cell] = (tested @ self.oracle.derivative(cell, state, aux, constants) + relation).ravel()
         c_library.set_values_coo(preconditioner, values.ravel())
         for mat in (jacobian, preconditioner):
             mat.assemble()
