@@ -1,13 +1,11 @@
 """The formats of a trace matrix by name, of which `auto` moves fewest bytes for a mesh, a physics and a device;
-destinations of condensed matrices: blocks of a format, once or twice, and values to assemble; whether they are
-symmetric, by values where they are assembled, else by random products."""
+destinations of condensed matrices: blocks of a format, once or twice, and values to assemble."""
 
 from __future__ import annotations
 
 from functools import partial
 
 import numpy as np
-from mpi4py import MPI
 
 from ...device import kernels_of
 from ...discretizations.forwarded import forwarded
@@ -22,7 +20,6 @@ from .symmetric_blocks import SymmetricBlocks
 
 _NEVER = object()  # stands for shapes that nobody has told yet
 SMALL = 100e6  # bytes of dense blocks up to which a product is more launches than traffic on an H100
-SYMMETRIC = {"double": 1e-9, "single": 1e-4}  # |xᵀKy - yᵀKx| over |xᵀKx| below which K counts as symmetric
 
 
 def may_be_symmetric(device) -> bool:
@@ -228,26 +225,3 @@ class TraceStores:
         """Complete the rows that two ranks make up, once all tiles have come. Collective."""
         if self.border is not None:
             self.border.exchange()
-
-
-def is_symmetric(operator) -> bool:
-    """True if the matrix of a condensed operator's last `linearize` is symmetric. Collective."""
-    comm, least = operator.discretization.mesh.comm, SYMMETRIC[operator.arrays.precision]
-    if operator.format is None:
-        values = operator.stores.values
-        skew = float(np.abs(values - values.transpose(2, 1, 0)).max(initial=0.0))
-        largest = float(np.abs(values).max(initial=0.0))
-        return comm.allreduce(skew, MPI.MAX) <= least * comm.allreduce(largest, MPI.MAX)
-    random = np.random.default_rng(11 + comm.rank)
-    x, y = (random.uniform(-1, 1, operator.dofmap.num_owned) for _ in range(2))
-    forth, back, size = _form(operator, y, x), _form(operator, x, y), _form(operator, x, x)
-    return abs(forth - back) <= least * abs(size)
-
-
-def _form(operator, x: np.ndarray, y: np.ndarray) -> float:
-    """xᵀ K y. Collective."""
-    arrays = operator.arrays
-    given = arrays.to_device(y if y.size else np.zeros(1), "symmetry")
-    out = arrays.empty(max(1, len(x)))
-    operator.action(given, out)
-    return operator.discretization.mesh.comm.allreduce(float(x @ arrays.to_host(out, len(x), name="symmetry")))

@@ -238,8 +238,6 @@ def _stalled(ksp: PETSc.KSP) -> bool:
 def _found_symmetric(problem, calls) -> bool:
     with problem.access.read(problem.create_vec()) as zero:
         problem.operator.linearize(zero)
-    if problem.is_condensed:
-        return problem.operator.is_symmetric()
-    if calls.assembled is not None and calls.jacobian == calls.assembled.mat:
+    if calls.assembled is not None and calls.solved == calls.assembled.mat:
         calls.assembled.update_ahead()
-    return asymmetry(calls.jacobian) < TOLERANCE[problem.options.precision]
+    return asymmetry(calls.solved) < TOLERANCE[problem.options.precision]
