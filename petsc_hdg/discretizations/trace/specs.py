@@ -70,23 +70,20 @@ class TraceSpecs:
         """Kernels of trace_dbf.cl, by name, and `trace_assemble`."""
         macros = {"NA": self.layout.num_slots, "ROWS": self.dense_rows}
         sizes = dict.fromkeys(("product", "transposed", "column"), 256 if self.limits.is_gpu else 64)
-        return self._of_facets("dbf", sizes, macros) | self.assembly()
+        return self._of_facets("dbf", sizes, macros, assembles=True)
 
     @property
     def dense_rows(self) -> int:
         """Rows of a work-item of a product with dense blocks: those of a facet on a CPU, where they are a vector."""
         return self.layout.block if not self.limits.is_gpu and self.layout.block > 2 else 1
 
-    def assembly(self) -> dict[str, KernelSpec]:
-        """`trace_assemble`, by name."""
-        sources = ("trace_numbers.clh", "trace_stored.clh", "trace_assemble.cl")
-        macros = {**self._macros(), "NA": self.layout.num_slots}
-        return {"trace_assemble": self._spec("trace_assemble", sources, macros, 64)}
-
-    def _of_facets(self, kind: str, sizes: dict[str, int], macros: dict) -> dict[str, KernelSpec]:
-        """Kernels trace_KIND_NAME of trace_KIND.cl, by name, with work-groups of sizes[NAME]."""
-        sources, macros = ("trace_numbers.clh", "trace_stored.clh", f"trace_{kind}.cl"), {**self._macros(), **macros}
-        return {(n := f"trace_{kind}_{name}"): self._spec(n, sources, macros, size) for name, size in sizes.items()}
+    def _of_facets(self, kind: str, sizes: dict[str, int], macros: dict, assembles=False) -> dict[str, KernelSpec]:
+        """Kernels trace_KIND_NAME of trace_KIND.cl, by name, with work-groups of sizes[NAME], and `trace_assemble`."""
+        files = *(["trace_assemble.cl"] if assembles else []), f"trace_{kind}.cl"
+        sources, macros = ("trace_numbers.clh", "trace_stored.clh", *files), {**self._macros(), **macros}
+        names = {f"trace_{kind}_{name}": size for name, size in sizes.items()}
+        names |= {"trace_assemble": 64} if assembles else {}
+        return {name: self._spec(name, sources, macros, size) for name, size in names.items()}
 
     def element_matrices(self) -> dict[str, KernelSpec]:
         """Kernels of trace_element.cl, by name, and `assemble`."""
@@ -109,7 +106,7 @@ class TraceSpecs:
             "STAGED": int(self.limits.is_gpu and self.layout.is_blocked and self.layout.block % 2),
         }
         sizes = {"product": shape.facets * shape.parts, "column": 64}
-        return self._of_facets("congruent", sizes, macros) | self.assembly()
+        return self._of_facets("congruent", sizes, macros, assembles=True)
 
     def congruent_shape(self) -> CongruentShape:
         """Launch shape of the product with a dictionary: on a GPU a thread has an even number of rows."""
