@@ -1,7 +1,8 @@
-// Diagonal blocks of a discontinuous scheme, one a cell: summed by columns, inverted, applied (block Jacobi).
+// Diagonal blocks of a discontinuous scheme, one a cell, or (FACETS) of a trace matrix, one a facet: summed by columns,
+// inverted, applied (block Jacobi).
 //
 // needs: NDOF GROUP ITEMS APPLY_GROUP TILE TILE_GROUP IN_REGISTERS ROW
-// optional: INVERSE
+// optional: INVERSE FACETS
 //
 // Sizes
 //   GROUP  work-items of a work-group that inverts a block, NDOF with IN_REGISTERS
@@ -10,10 +11,12 @@
 //   INVERSE  type of the inverse that is turned into and that products read, real by default; doubles where real is float
 // Arrays
 //   block    [NDOF, NDOF, stride]  entry (i, k) of a cell, cell fastest
-//   inverse  [cell, NDOF, NDOF]  transposed: entry (i, k) at [k, i], so that items side by side read entries side by side
-//   x, y, b, product  owned values, interleaved in chunks of CHUNK cells: of row r of cell c at
+//   inverse  [cell, NDOF, NDOF]  transposed: entry (i, k) at [k, i], so that items side by side read entries side by side;
+//            of facets [NDOF, facet, NDOF], entry (i, k) at [k, facet, i]
+//   numbers  [NDOF, stride]  of facets, see trace_numbers.clh; n_owned [1]: owned values; neither is read of cells
+//   x, y, b, product  owned values, of cells interleaved in chunks of CHUNK cells: of row r of cell c at
 //            (c/CHUNK) CHUNK NDOF + r w + c%CHUNK, w the number of cells in the chunk
-//   narrow   [cell, NDOF, NDOF]  the inverse as floats, which products take but for cells with wide [cell] set; may be left out
+//   narrow   likewise, the inverse as floats, which products take but for cells with wide [cell] set; may be left out
 //   failed   [1]  one more than a cell whose block is singular, 0 if there is none
 // Tables
 //   ROW      [NDOF]  row of each degree of freedom
@@ -26,16 +29,41 @@
 #define CHUNK 32
 #define DIAGONAL_ENOUGH 0.1   // a pivot as large as this part of the largest one stays: rows seldom change places
 #define MOST_CONDITION 1e5    // of a block whose inverse does as floats: its product then has three digits
-#define FIRST(cell) ((size_t)((cell) / CHUNK) * (CHUNK * NDOF) + (cell) % CHUNK)
-#define WIDTH(cell) min(CHUNK, num_cells - (cell) / CHUNK * CHUNK)
+#define PLACES int n_owned, int stride, __global const int *numbers
+// Where degree of freedom i of a block stands among owned values, and whether it is one of them.
+#ifdef FACETS
+#define PLACE(facet, i) (size_t)trace_number(numbers, stride, facet, i)
+#define IS_OWN(place) (BLOCKED || (place) < n_owned)
+#define IS_CELL 0
+#define ENTRIES(array, facet) ((array) + (size_t)(facet) * NDOF)
+#define STEP ((size_t)num_cells * NDOF)
+#else
+#define PLACE(cell, i)                                                                                                \
+  ((size_t)((cell) / CHUNK) * (CHUNK * NDOF) + (cell) % CHUNK + ROW[i] * min(CHUNK, num_cells - (cell) / CHUNK * CHUNK))
+#define IS_OWN(place) true
+#define IS_CELL 1
+#define ENTRIES(array, cell) ((array) + (size_t)(cell) * (NDOF * NDOF))
+#define STEP NDOF
+#endif
 #define SWAP(x, y) { const real kept = x; x = y; y = kept; }
 
+#ifdef FACETS
+// Column j of the blocks from that of each, y, into the places of their inverses, transposed; unit rows and columns where an
+// unknown is essential.
+__kernel void cell_block_column(int num_cells, PLACES, int j, __global const real *y, __global INVERSE *inverse)
+{
+  const int facet = get_global_id(0) / NDOF, i = get_global_id(0) % NDOF;
+  if (facet >= num_cells) return;
+  const size_t row = PLACE(facet, i), column = PLACE(facet, j);
+  ENTRIES(inverse, facet)[j * STEP + i] = IS_OWN(row) && IS_OWN(column) ? y[row] : i == j;
+}
+#else
 // Column j of all blocks from products y with function j of every cell; x: function j + 1 of every cell, to be multiplied next.
 __kernel void cell_block_column(int num_cells, int stride, int j, __global const real *y, __global real *block, __global real *x)
 {
   const int cell = get_global_id(0) % stride, i = get_global_id(0) / stride;
   if (cell >= num_cells || i >= NDOF) return;
-  const size_t at = FIRST(cell) + ROW[i] * WIDTH(cell);
+  const size_t at = PLACE(cell, i);
   if (j >= 0) block[(size_t)(i * NDOF + j) * stride + cell] = y[at];
   x[at] = i == j + 1;
 }
@@ -59,6 +87,8 @@ KERNEL(TILE_GROUP) void cell_block_turn(int num_cells, int stride, __global cons
       inverse[(size_t)cell * (NDOF * NDOF) + entry] = tile[lane * (TILE + 1) + row];
   }
 }
+
+#endif
 
 // Whether norms [2, count] of columns, of a block and of its inverse, are those of one with a large condition, or whose inverse
 // is beyond the range of floats.
@@ -103,12 +133,12 @@ KERNEL(GROUP) void cell_block_invert(int num_cells, __global real *inverse, __gl
                                      __global int *failed)
 {
   const int cell = get_group_id(0), c = (int)get_local_id(0);
-  __global real *out = inverse + (size_t)cell * (NDOF * NDOF);
+  __global real *out = ENTRIES(inverse, cell);
   __local real2 factors[2 * PAIRS];
   __local int pivots[NDOF];  // places behind the first one
   __local real norms[2 * NDOF];
   real a[NDOF], norm = 0;
-  EACH(r, 0) a[r] = out[r * NDOF + c];
+  EACH(r, 0) a[r] = out[r * STEP + c];
   EACH(r, 0) norm += fabs(a[r]);
   norms[c] = norm;
   for (int p = 0; p < NDOF; ++p) {
@@ -149,23 +179,23 @@ KERNEL(GROUP) void cell_block_invert(int num_cells, __global real *inverse, __gl
     const int other = p + pivots[p];
     place = place == p ? other : place == other ? p : place;
   }
-  EACH(r, 0) out[r * NDOF + place] = a[r];
+  EACH(r, 0) out[r * STEP + place] = a[r];
   if (!narrow) return;
   norm = 0;
   EACH(r, 0) norm += fabs(a[r]);
   norms[NDOF + c] = norm;
-  EACH(r, 0) narrow[(size_t)cell * (NDOF * NDOF) + r * NDOF + place] = (float)a[r];
+  EACH(r, 0) ENTRIES(narrow, cell)[r * STEP + place] = (float)a[r];
   BARRIER_LOCAL();
   if (c == 0) wide[cell] = is_wide(norms, NDOF);
 }
 #else
 // Columns are dealt to the items, in global memory.
-static inline real largest_column(__global const real *a, int item)
+static inline real largest_column(__global const real *a, size_t step, int item)
 {
   real most = 0;
   for (int c = item; c < NDOF; c += GROUP) {
     real norm = 0;
-    for (int r = 0; r < NDOF; ++r) norm += fabs(a[r * NDOF + c]);
+    for (int r = 0; r < NDOF; ++r) norm += fabs(a[r * step + c]);
     most = fmax(most, norm);
   }
   return most;
@@ -175,27 +205,27 @@ KERNEL(GROUP) void cell_block_invert(int num_cells, __global real *inverse, __gl
                                      __global int *failed)
 {
   const int cell = get_group_id(0), item = (int)get_local_id(0);
-  __global real *a = inverse + (size_t)cell * (NDOF * NDOF);
+  __global real *a = ENTRIES(inverse, cell);
   __local real factors[2 * NDOF], norms[2 * GROUP];
   __local int pivots[NDOF];
-  norms[item] = largest_column(a, item);
+  norms[item] = largest_column(a, STEP, item);
   for (int p = 0; p < NDOF; ++p) {
     __local real *factor = factors + p % 2 * NDOF;
     if (item == p % GROUP) {
       int pivot = p;
-      real largest = fabs(a[p * NDOF + p]) / (real)DIAGONAL_ENOUGH;
+      real largest = fabs(a[p * STEP + p]) / (real)DIAGONAL_ENOUGH;
       for (int r = p + 1; r < NDOF; ++r) {
-        const real size = fabs(a[r * NDOF + p]);
+        const real size = fabs(a[r * STEP + p]);
         if (size > largest) {
           largest = size;
           pivot = r;
         }
       }
       pivots[p] = pivot;
-      SWAP(a[p * NDOF + p], a[pivot * NDOF + p])
+      SWAP(a[p * STEP + p], a[pivot * STEP + p])
       for (int r = 0; r < NDOF; ++r) {
-        factor[r] = a[r * NDOF + p];
-        a[r * NDOF + p] = r == p;
+        factor[r] = a[r * STEP + p];
+        a[r * STEP + p] = r == p;
       }
       if (!isfinite(1 / factor[p])) *failed = cell + 1;
     }
@@ -203,52 +233,58 @@ KERNEL(GROUP) void cell_block_invert(int num_cells, __global real *inverse, __gl
     const int pivot = pivots[p];
     const real scale = 1 / factor[p];
     for (int c = item; c < NDOF; c += GROUP) {
-      if (c != p) SWAP(a[p * NDOF + c], a[pivot * NDOF + c])
-      a[p * NDOF + c] *= scale;
+      if (c != p) SWAP(a[p * STEP + c], a[pivot * STEP + c])
+      a[p * STEP + c] *= scale;
     }
     for (int r = 0; r < NDOF; ++r) {
       if (r == p) continue;
-      for (int c = item; c < NDOF; c += GROUP) a[r * NDOF + c] -= factor[r] * a[p * NDOF + c];
+      for (int c = item; c < NDOF; c += GROUP) a[r * STEP + c] -= factor[r] * a[p * STEP + c];
     }
   }
   barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
   for (int r = item; r < NDOF; r += GROUP)  // columns of the inverse, in the other order
     for (int p = NDOF - 1; p >= 0; --p)
-      if (pivots[p] != p) SWAP(a[r * NDOF + p], a[r * NDOF + pivots[p]])
+      if (pivots[p] != p) SWAP(a[r * STEP + p], a[r * STEP + pivots[p]])
   if (!narrow) return;
   barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
-  norms[GROUP + item] = largest_column(a, item);
-  for (int k = item; k < NDOF * NDOF; k += GROUP) narrow[(size_t)cell * (NDOF * NDOF) + k] = (float)a[k];
+  norms[GROUP + item] = largest_column(a, STEP, item);
+  for (int k = item; k < NDOF * NDOF; k += GROUP)
+    ENTRIES(narrow, cell)[k / NDOF * STEP + k % NDOF] = (float)a[k / NDOF * STEP + k % NDOF];
   BARRIER_LOCAL();
   if (item == 0) wide[cell] = is_wide(norms, GROUP);
 }
 #endif
 
-// sum [NDOF / ITEMS] += a work-item's rows of `a` times (b - product), of which a cell's work-items read a part each.
-#if ITEMS > 1
+static inline real read_given(__global const real *product, __global const real *b, size_t at, bool is_own)
+{
+  return !is_own ? 0 : product ? b[at] - product[at] : b[at];
+}
+
+// sum [NDOF / ITEMS] += a work-item's rows of `a` times (b - product), of which a cell's work-items read a part each. Facets,
+// whose values are contiguous, read them from the cache sooner.
+#define STAGED (ITEMS > 1 && IS_CELL)
+#if STAGED
 #define GIVEN(k) given[k]
 #else
 #define GIVEN(k) READ(k)
 #endif
-#define READ(k) (product ? b[first + ROW[k] * width] - product[first + ROW[k] * width] : b[first + ROW[k] * width])
+#define READ(k) read_given(product, b, PLACE(cell, k), IS_OWN(PLACE(cell, k)))
 #define ADD_ROWS(a)                                                                                                   \
   for (int k = 0; k < NDOF; ++k) {                                                                                    \
     const real value = GIVEN(k);                                                                                      \
     for (int i = 0; i < NDOF / ITEMS; ++i) {                                                                          \
       const int row = i * ITEMS + item;                                                                               \
-      sum[i] += (a)[transposed ? row * NDOF + k : k * NDOF + row] * value;                                            \
+      sum[i] += (a)[transposed ? row * STEP + k : k * STEP + row] * value;                                            \
     }                                                                                                                 \
   }
 
 // y = keep y + mix x + scale inverse (b - product), or with the transposed inverse; product and x may be left out.
-KERNEL(APPLY_GROUP) void cell_block_apply(int num_cells, int transposed, __global const INVERSE *inverse, __global const float *narrow,
-                                          __global const int *wide, __global const real *product, __global const real *x,
+KERNEL(APPLY_GROUP) void cell_block_apply(int num_cells, PLACES, int transposed, __global const INVERSE *inverse,
+                                          __global const float *narrow, __global const int *wide, __global const real *product, __global const real *x,
                                           __global const real *b, real keep, real mix, real scale, __global real *y)
 {
   const int cell = get_global_id(0) / ITEMS, item = get_global_id(0) % ITEMS;
-  const int width = WIDTH(cell);
-  const size_t first = FIRST(cell), block = (size_t)cell * (NDOF * NDOF);
-#if ITEMS > 1
+#if STAGED
   __local real all_given[APPLY_GROUP / ITEMS * NDOF];
   __local real *given = all_given + (int)get_local_id(0) / ITEMS * NDOF;
   for (int k = item; k < NDOF && cell < num_cells; k += ITEMS) given[k] = READ(k);
@@ -257,10 +293,11 @@ KERNEL(APPLY_GROUP) void cell_block_apply(int num_cells, int transposed, __globa
   if (cell >= num_cells) return;
   real sum[NDOF / ITEMS];
   for (int i = 0; i < NDOF / ITEMS; ++i) sum[i] = 0;
-  if (narrow && !wide[cell]) ADD_ROWS(narrow + block)
-  else ADD_ROWS(inverse + block)
+  if (narrow && !wide[cell]) ADD_ROWS(ENTRIES(narrow, cell))
+  else ADD_ROWS(ENTRIES(inverse, cell))
   for (int i = 0; i < NDOF / ITEMS; ++i) {
-    const size_t at = first + ROW[i * ITEMS + item] * width;
+    const size_t at = PLACE(cell, i * ITEMS + item);
+    if (!IS_OWN(at)) continue;
     real out = scale * sum[i];
     if (x) out += mix * x[at];
     y[at] = keep == 0 ? out : keep * y[at] + out;

@@ -1,6 +1,6 @@
 """The system of u, q and û together as one assembled matrix: an oracle of condensation, for small problems.
 
-With the lift q̃ = M⁻¹ D (u, û) of LiftedFunctions, W the element vector of u, q̃ and û tested by functions of their own:
+With the lift q̃ = M⁻¹ D (u, û), W the element vector of u, q̃ and û tested by functions of their own:
     W_u + D_uᵀ M⁻¹ W_q = 0,    M q̃ - D (u, û) = 0,    W_t + D_tᵀ M⁻¹ W_q = 0
 Eliminating q̃ and u cell by cell leaves the condensed system; here nothing is eliminated. Cells are evaluated in numpy.
 """
@@ -13,8 +13,9 @@ import numpy as np
 from petsc4py import PETSc
 
 from petsc_hdg import operators
-from petsc_hdg.discretizations.condensed.oracle import CondensedOracle
+from petsc_hdg.discretizations.condensed.oracle import CellTables, CondensedOracle, cell_tables
 from petsc_hdg.petsc import c_library
+from petsc_hdg.reference import facet_quadrature
 
 ROUNDS = 5  # solves with a stabilization that the solution of the last one asks for
 
@@ -28,10 +29,9 @@ class FullSystem:
     def __init__(self, operator, access):
         self.operator, self.access, self.disc = operator, access, operator.discretization
         self.comm, self.cells = self.disc.mesh.comm, self.disc.mesh.num_cells
-        self.oracle = CondensedOracle(self.disc, mixed=True)
-        functions, components = self.oracle.functions, self.disc.components
-        self.num_u = functions.num_interior * components
-        self.num_inner = (functions.num_interior + functions.num_gradient) * components
+        self.oracle = CondensedOracle(self.disc, tables=self._tables())
+        self.num_u = self.disc.num_eliminated
+        self.num_inner = self.num_u + self.num_gradient * self.disc.components
         self.num_owned = self.disc.dofmap.num_owned
         self.size = self.cells * self.num_inner + self.num_owned
         self.numbers = self._global_numbers()
@@ -49,30 +49,43 @@ class FullSystem:
         mine = first + np.arange(self.cells * self.num_inner).reshape(self.cells, self.num_inner)
         return np.concatenate([mine, shifted], axis=1).astype(PETSc.IntType)
 
-    # Maps between functions of a cell --------------------------------------------------------------------
+    # Functions of a cell: u, the components of q̃, û ----------------------------------------------------
+
+    @property
+    def num_gradient(self) -> int:
+        """Scalar functions of q̃."""
+        return self.disc.dim * self.disc.lift.element.num_basis
+
+    def _spread(self, table: np.ndarray) -> np.ndarray:
+        """A table [..., function] of u and û with zeros for q̃ between."""
+        return np.insert(table, [self.disc.num_interior] * self.num_gradient, 0, axis=-1)
+
+    def _gradients(self, points: np.ndarray) -> np.ndarray:
+        """q̃ [point, dim, function] at points of the reference cell."""
+        basis = self.disc.lift.element.tabulate(points, 0)[0]
+        found = np.stack([np.kron(row, basis) for row in np.eye(self.disc.dim)], axis=1)
+        return np.pad(found, ((0, 0), (0, 0), (self.disc.num_interior, self.disc.num_trace)))
+
+    def _tables(self) -> CellTables:
+        """Tables of the functions at the points of the rules."""
+        found, rules = cell_tables(self.disc), facet_quadrature(self.disc.mesh.cell, self.disc.quadrature_degree)[0]
+        kept = (found.value, found.trace, found.jump, found.inside, found.plain)
+        value, trace, jump, inside, plain = map(self._spread, kept)
+        on_facets = np.stack([self._gradients(rule.points) for rule in rules])
+        return CellTables(value, self._gradients(self.disc.quadrature.points), trace, on_facets, jump, inside, plain)
 
     @cached_property
     def _maps(self) -> tuple[np.ndarray, np.ndarray]:
         """`tested`: what the rows take of W; `relation`: what they add that is linear in (u, q̃, û) [dof, dof]."""
-        functions = self.oracle.functions
-        inside, count = functions.num_interior, functions.num_gradient
-        q = slice(inside, inside + count)
-        moments, mass = functions.moments().reshape(count, -1), functions.mass()
-        lift = np.linalg.solve(mass, functions.moments()).reshape(count, -1)
-        tested, relation = np.eye(functions.num_mixed), np.zeros((functions.num_mixed, functions.num_mixed))
-        tested[:, q] = functions.spread(lift).T
+        lift, inside, count = self.disc.lift, self.disc.num_interior, self.num_gradient
+        q, size = slice(inside, inside + count), self.disc.num_functions + count
+        tested, relation = np.eye(size), np.zeros((size, size))
+        tested[:, q] = self._spread(lift.gradient.reshape(count, -1)).T
         tested[q] = 0
-        relation[q] = -functions.spread(moments)
-        relation[q, q] = np.kron(np.eye(functions.interior.dim), mass)
+        relation[q] = -self._spread(lift.moments.reshape(count, -1))
+        relation[q, q] = np.kron(np.eye(self.disc.dim), lift.mass)
         eye = np.eye(self.disc.components)
         return np.kron(tested, eye), np.kron(relation, eye)
-
-    @cached_property
-    def _kept(self) -> np.ndarray:
-        """Mask of the entries of a cell's matrix that may differ from zero [dof, dof]."""
-        tested, relation = self._maps
-        rows = np.abs(tested).max(axis=1) > 0
-        return rows[:, None] | (relation != 0)
 
     # PETSc -----------------------------------------------------------------------------------------------
 
@@ -91,7 +104,7 @@ class FullSystem:
         mat = PETSc.Mat().create(self.disc.petsc_comm)
         mat.setSizes((sizes, sizes))
         mat.setType("aij")
-        row, column = np.nonzero(self._kept)
+        row, column = np.indices((self.numbers.shape[1],) * 2).reshape(2, -1)
         c_library.set_preallocation_coo(mat, self.numbers[:, row].ravel(), self.numbers[:, column].ravel())
         return mat
 
@@ -119,19 +132,19 @@ class FullSystem:
     def linearize(self, snes, x, jacobian, preconditioner) -> None:
         """SNES Jacobian. Collective."""
         tested, relation = self._maps
-        values = np.zeros((self.cells, np.count_nonzero(self._kept)))
+        values = np.zeros((self.cells, self.numbers.shape[1] ** 2))
         for cell, state in enumerate(self.states(x)):
             aux, constants = self.operator.aux_rows[:, cell], self.operator.constants
-            values[cell] = (tested @ self.oracle.derivative(cell, state, aux, constants) + relation)[self._kept]
+            values[cell] = (tested @ self.oracle.derivative(cell, state, aux, constants) + relation).ravel()
         c_library.set_values_coo(preconditioner, values.ravel())
         for mat in (jacobian, preconditioner):
             mat.assemble()
 
     def split(self, x: PETSc.Vec) -> tuple[np.ndarray, np.ndarray, PETSc.Vec]:
         """u [cell, dof], coefficients of q̃ [cell, dim, basis, component] and the trace of a vector. Collective."""
-        states, functions = self.states(x), self.oracle.functions
+        states = self.states(x)
         q = states[:, self.num_u : self.num_inner]
-        shape = (self.cells, functions.interior.dim, functions.element.num_basis, self.disc.components)
+        shape = (self.cells, self.disc.dim, self.disc.lift.element.num_basis, self.disc.components)
         return states[:, : self.num_u], q.reshape(shape), self.trace.copy()
 
     def join(self, trace: PETSc.Vec) -> PETSc.Vec:

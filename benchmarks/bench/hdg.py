@@ -20,7 +20,7 @@ from petsc_hdg.physics import Physics
 
 from . import trace
 from .group import Group, row_name
-from .local_matrices import cell_row, has_effect, lines_row, local_matrices_row, multipliers_row
+from .local_matrices import cell_row, has_lines, lines_row, local_matrices_row
 from .tiled import TiledCondensedCG, TiledHDG, shaken_box
 
 # (cell, components, degrees)
@@ -40,7 +40,6 @@ CPU_CASES = [
 GPU_FACES = {"triangle": (64, 64), "quadrilateral": (64, 64), "tetrahedron": (10, 10, 10), "hexahedron": (12, 12, 12)}
 CPU_FACES = {"triangle": (8, 8), "quadrilateral": (8, 8), "tetrahedron": (2, 2, 2), "hexahedron": (3, 3, 3)}
 GPU_BYTES, CPU_BYTES, MOST_CELLS = 4e9, 2e7, 4e6  # of K and U of all cells; cells
-TENSOR_CELLS = ("quadrilateral", "hexahedron")
 
 
 def reaction_diffusion(components: int) -> Physics:
@@ -59,7 +58,7 @@ def groups(device, given, copy):
     for cell, components, degrees in GPU_CASES if device.is_gpu else CPU_CASES:
         for degree in degrees:
             for name, (scheme, known) in SCHEMES.items():
-                every = known | (ways(device, given, cell) if name == "hdg" else {})
+                every = known | (lines(device, given, cell) if name == "hdg" else {})
                 titled = [(f"{name} {title}", measure) for title, measure in every.items()]
                 measures = {row_name(title, cell, degree, components): (title, made) for title, made in titled}
                 case = (scheme, cell, components, degree)
@@ -67,23 +66,22 @@ def groups(device, given, copy):
     yield from trace.groups(device, given, copy)
 
 
-def ways(device, given, cell: str) -> dict:
-    """Rows of ways of tensor cores: on a GPU, or asked for, as what stands in for them takes a minute to compile."""
-    if not device.is_gpu and not any(way in given.only for way in WAYS):
-        return {}
-    return {f"local matrices, {way}": made for way, made in WAYS.items() if way != "lines" or cell in TENSOR_CELLS}
+def lines(device, given, cell: str) -> dict:
+    """The row of sums along lines: on a GPU, or asked for, as what stands in for tensor cores takes a minute to
+    compile."""
+    asked = device.is_gpu or LINES.rpartition(", ")[2] in given.only
+    return {LINES: lines_row} if cell == "hexahedron" and asked else {}
 
 
 def _prepare(device, given, copy, case: tuple, measures: dict, names) -> dict:
     """Measurements of one scheme on one mesh, of measures[name] = title and function.
 
-    Ways that have no effect on its cells are left out.
+    The row of lines is left out where its cells have none.
     """
     disc, found = _discretization(device, given, *case), {}
     for name in names:
         title, measure = measures[name]
-        way = title.rpartition(", ")[2]
-        if way not in WAYS or has_effect(disc, way):
+        if measure is not lines_row or has_lines(disc):
             found[name] = title, measure
     if not found:
         return {}
@@ -117,7 +115,7 @@ def local_solve_row(title, op, repeat, copy) -> dict:
     return cell_row(title, op, seconds, nbytes, 2 * cells * N * M, copy)
 
 
-WAYS = {"lines": lines_row, "shared multipliers": multipliers_row}
+LINES = "local matrices, lines"
 SCHEMES = {
     "hdg": (
         (HybridizedDG, TiledHDG),

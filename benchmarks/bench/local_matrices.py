@@ -1,4 +1,4 @@
-"""Rows of condensation: matrices K and U of all cells, and ways of tensor cores beside those that are the default."""
+"""Rows of condensation: matrices K and U of all cells, and sums along lines beside products at all points."""
 
 from __future__ import annotations
 
@@ -24,8 +24,6 @@ H100_LIMITS = {
     ("tetrahedron", 3): 234e6,
     ("tetrahedron", 4): 70e6,
 }
-# way: attribute of the discretization that takes it, and the name of doing without
-CHOICES = {"lines": ("uses_lines", "products"), "shared multipliers": ("shares_multipliers", "each warp")}
 EMULATED = DeviceLimits(48 * 1024, 1024, True)  # where local memory stands in for tensor cores
 
 
@@ -56,45 +54,28 @@ def lines_row(title, op, repeat, copy) -> dict:
     flops: those of the products, so that rates compare. limit_seconds: bytes_compulsory at the bandwidth of a copy.
     difference: as `_difference` says.
     """
-    made = _beside("lines", title, op, repeat, copy)
-    return made | {"limit_seconds": made["bytes_compulsory"] / copy}
-
-
-def multipliers_row(title, op, repeat, copy) -> dict:
-    """Condensation with K and U where the warps of a cell share the multipliers of its elimination; peer "each warp":
-    where each finds all of them. difference: as `_difference` says.
-    """
-    return _beside("shared multipliers", title, op, repeat, copy)
-
-
-def has_effect(disc, way: str) -> bool:
-    """Whether tensor cores condense, and a way changes how: they take lines; a cell has several warps."""
-    made = _by_warps(disc, CHOICES[way][0], True, 1)
-    shape = made.warp_shape if made.options.precision == "double" else None
-    return shape is not None and (made.factors is not None if way == "lines" else shape.warps > 1)
-
-
-def _beside(way: str, title, op, repeat: int, copy: float) -> dict:
-    """A row of tensor cores that take a way, beside those that do without."""
-    disc, (attribute, name) = op.discretization, CHOICES[way]
-    default, found = (_matrices(CondensedOperator(_by_warps(disc, attribute, v, 1), op.arrays)) for v in (False, True))
-    seconds = []
-    for value in (False, True):
+    disc, seconds = op.discretization, []
+    default, found = (_matrices(CondensedOperator(_by_warps(disc, v, 1), op.arrays)) for v in (False, True))
+    for lines in (False, True):
         gc.collect()  # operators and their parts hold each other, and the device's memory
-        made = _by_warps(disc, attribute, value, disc.copies)
-        measured, nbytes = _seconds(CondensedOperator(made, op.arrays), True, repeat)
+        measured, nbytes = _seconds(CondensedOperator(_by_warps(disc, lines, disc.copies), op.arrays), True, repeat)
         seconds.append(measured)
     flops = disc.mesh.num_cells * disc.flops_per_cell
-    made = cell_row(title, op, seconds[1], nbytes, flops, copy, {name: seconds[0]})
-    return made | {"difference": _difference(default, found)}
+    made = cell_row(title, op, seconds[1], nbytes, flops, copy, {"products": seconds[0]})
+    return made | {"limit_seconds": made["bytes_compulsory"] / copy, "difference": _difference(default, found)}
 
 
-def _by_warps(disc, attribute: str, value: bool, copies: int):
-    """The discretization with an attribute on copies of its tile, by tensor cores or what stands in for them."""
+def has_lines(disc) -> bool:
+    """Whether tensor cores condense the cells by sums along lines, where they are told to."""
+    may = disc.options.precision == "double" and disc.mesh.cell == "hexahedron"
+    return may and _by_warps(disc, True, 1).warp_shape is not None
+
+
+def _by_warps(disc, lines: bool, copies: int):
+    """The discretization on copies of its tile, by tensor cores or what stands in for them."""
     made = type(disc)(disc.tile, copies)
     made.limits = disc.limits if disc.limits.is_gpu else EMULATED
-    for name, given in {"uses_warps": True, "uses_threads": False, attribute: value}.items():
-        setattr(made, name, given)
+    made.uses_warps, made.uses_threads, made.uses_lines = True, False, lines
     return made
 
 

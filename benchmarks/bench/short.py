@@ -13,7 +13,7 @@ CHOSEN = [
     (hdg, "hdg local matrices triangle P3"),
     (hdg, "hdg local solve triangle P3"),
     (trace, "trace dbf triangle P3"),
-    (trace, "trace element symmetric triangle P3"),
+    (trace, "trace symmetric triangle P3"),
     (trace, "trace element congruent triangle P3"),
     (sipg, "sipg affine product, box quadrilateral P3"),
     (sipg, "sipg fused product, distorted quadrilateral P3"),

@@ -22,15 +22,8 @@
 
 KERNEL(THREADS * CELLS) void condense(ARGUMENTS)
 {
-  CONDENSE_CELL
-  __local real states[CELLS * ND];
-  TILE_EXCHANGE
-  TILE_BLOCKS
-  __local real *s = states + slot * ND;
-  BLOCK_SPACE real *blocks = all_blocks + slot * CHUNK * BLOCK;
+  CONDENSE_TILE
   CONDENSE_STATE(s)
-  TILE_ENTRIES
-  real least = REAL_HUGE;
 #if CONSTANT
   __local real all_sums[CELLS * ND];
   __local real *sums = all_sums + slot * ND;

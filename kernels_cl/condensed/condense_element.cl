@@ -7,16 +7,9 @@
 
 KERNEL(THREADS * CELLS) void condense_element(ARGUMENTS)
 {
-  CONDENSE_CELL
-  __local real states[CELLS * ND];
-  TILE_EXCHANGE
-  TILE_BLOCKS
-  __local real *s = states + slot * ND;
-  BLOCK_SPACE real *blocks = all_blocks + slot * CHUNK * BLOCK;
+  CONDENSE_TILE
   for (int k = lane; k < ND; k += THREADS) s[k] = 0;
   TILE_BARRIER();
-  TILE_ENTRIES
-  real least = REAL_HUGE;
   CONDENSE_MATRIX(s)
   CONDENSE_NATURAL(true, s, blocks, ADD_POINTS)
   TILE_BARRIER();

@@ -10,15 +10,8 @@
 
 KERNEL(THREADS * CELLS) void condense_given(ARGUMENTS)
 {
-  CONDENSE_CELL
-  __local real states[CELLS * ND];
-  TILE_EXCHANGE
-  TILE_BLOCKS
-  __local real *s = states + slot * ND;
-  BLOCK_SPACE real *blocks = all_blocks + slot * CHUNK * BLOCK;
+  CONDENSE_TILE
   CONDENSE_STATE(s)
-  TILE_ENTRIES
-  real least = REAL_HUGE;
   CONDENSE_MATRIX(s)
   CONDENSE_NATURAL(true, s, blocks, ADD_POINTS)
   EACH_COLUMN(b) if (COLUMN(b) == SIZE) EACH_ROW(a) ENTRY(a, b) = ROW(a) < NE ? given[ROW(a) * stride + cell] : 0;

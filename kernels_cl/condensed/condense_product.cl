@@ -1,5 +1,5 @@
 // Products of the matrices [A C; B G] of a batch of cells at given states, a group of threads a cell; no matrix is stored.
-// TRANSPOSED: of their transposes. After condense_residual.clh.
+// TRANSPOSED: of their transposes. After condense_sum.clh.
 // needs: ARGUMENTS NI NT NC THREADS CELLS CHUNK NATURAL JUMPS TRANSPOSED
 //
 // Arrays (see condense_point.clh for the others), for cells first ... first + num_cells - 1 of this rank

@@ -1,5 +1,5 @@
 // Element vectors of a batch of cells at given interiors, rates and traces, a group of threads a cell: the residual of the
-// whole system, of which condense.cl eliminates the interior. After condense_residual.clh.
+// whole system, of which condense.cl eliminates the interior. After condense_sum.clh.
 // needs: ARGUMENTS NI NT NC THREADS CELLS CHUNK NATURAL JUMPS
 //
 // Arrays (see condense_point.clh for the others), for cells first ... first + num_cells - 1 of this rank

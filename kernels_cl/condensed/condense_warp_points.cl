@@ -18,6 +18,17 @@
 #define TEAM_REALS (PANEL_REALS > HELD * HELD_REALS ? PANEL_REALS : HELD * HELD_REALS)
 #define COPIED(v) (*(TABLE const real2 *)(v))
 
+// Add rows of functions times their images.
+static inline void points_multiply(real *entry, int warp, int lane, TABLE const real *rows, const real2 *image,
+                                   __local real *mma_scratch)
+{
+  EACH_PAIR(a) {
+    const real2 upper = COPIED(rows + (2 * a * 32 + lane) * 2), lower = COPIED(rows + ((2 * a + 1) * 32 + lane) * 2);
+    EACH_BLOCK(b) if (IS_KEPT(a, b))
+      MMA(BLOCK_AT(a, b), upper.x, lower.x, upper.y, lower.y, image[b].x, image[b].y);
+  }
+}
+
 // Add two points with derivatives held [2, HELD_REALS].
 static inline void points_add(real *entry, int warp, int row0, int quad, TABLE const real *rows, __local const real *held,
                               __local real *mma_scratch)
@@ -33,11 +44,7 @@ static inline void points_add(real *entry, int warp, int row0, int quad, TABLE c
     image[b].y = second[0] * low.x + second[1] * low.y + second[2] * high.x + second[3] * high.y;
     if ((b + 1) * WARPS * 8 > SIZE && 8 * octet + row0 == SIZE) image[b] = (real2)(first[NR], second[NR]);
   }
-  EACH_PAIR(a) {
-    const real2 upper = COPIED(rows + (2 * a * 32 + lane) * 2), lower = COPIED(rows + ((2 * a + 1) * 32 + lane) * 2);
-    EACH_BLOCK(b) if (IS_KEPT(a, b))
-      MMA(BLOCK_AT(a, b), upper.x, lower.x, upper.y, lower.y, image[b].x, image[b].y);
-  }
+  points_multiply(entry, warp, lane, rows, image, mma_scratch);
 }
 
 #if JUMPS
@@ -53,20 +60,13 @@ static inline void points_add_jumps(real *entry, int warp, int row0, int quad, T
     if ((b + 1) * WARPS * 8 > SIZE && 8 * octet + row0 == SIZE)
       image[b] = (real2)(held[2 * quad + 1], held[2 * quad + 9]);
   }
-  EACH_PAIR(a) {
-    const real2 upper = COPIED(rows + (2 * a * 32 + lane) * 2), lower = COPIED(rows + ((2 * a + 1) * 32 + lane) * 2);
-    EACH_BLOCK(b) if (IS_KEPT(a, b))
-      MMA(BLOCK_AT(a, b), upper.x, lower.x, upper.y, lower.y, image[b].x, image[b].y);
-  }
+  points_multiply(entry, warp, lane, rows, image, mma_scratch);
 }
 #endif
 
 KERNEL(LANES) void condense(ARGUMENTS)
 {
   __local real reals[TEAMS * TEAM_REALS] __attribute__((aligned(16)));
-#if NATURAL
-  __local real boundary[TEAMS * BOUNDARY_POINTS * BLOCK];
-#endif
   WARP_SCRATCH
   WARP_PLACE
   WARP_CELL

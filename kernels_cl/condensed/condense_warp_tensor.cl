@@ -1,4 +1,4 @@
-// Static condensation (see condense.cl) by tensor cores on quadrilaterals and hexahedra: TEAMS teams of WARPS warps take a cell
+// Static condensation (see condense.cl) by tensor cores on hexahedra: TEAMS teams of WARPS warps take a cell
 // each, whose matrix is summed one axis after the other (Orszag 1980), a slice of points of the last axis at a time. For one
 // component and functions that are products (tensor_factors.py). After condense_warp_cell.clh.
 //
@@ -15,7 +15,7 @@
 //   LINE [Q + 2, N + 2, 2]                value and lifted slope; 0 and jump at the ends
 //   LINE_FACTORS [Q + 2, COLUMNS, 2]      of functions of a line: with value and first slope (N + 2), slopes along each other axis (N
 //                                         each), the flux
-//   SLICE_FACTORS [Q + 2, COLUMNS_SLICE, 2]  of functions of a slice (3D): N (N + 2) + 2 N, then N² slopes across, the flux
+//   SLICE_FACTORS [Q + 2, COLUMNS_SLICE, 2]  of functions of a slice: N (N + 2) + 2 N, then N² slopes across, the flux
 //   LAST_FACTORS [Q + 2, INDICES, 2]      of functions of the cell, SIZE being the flux
 //   FROM [COLUMNS + COLUMNS_SLICE + INDICES, 2]  of all these, the rows or columns they come from
 //   HAS [INDICES / 8]                     bit 0: factors [0] inside, 1: factors [1], 2: the flux
@@ -25,15 +25,14 @@
 
 #define LINES (LINE_NODES + 2)
 #define ROWS (COLUMNS - 1)
-#define FACE (DIM == 2 ? LINE_POINTS : LINE_POINTS * LINE_POINTS)
-#define LINES_OF_SLICE (DIM == 2 ? 1 : LINE_POINTS)
+#define FACE (LINE_POINTS * LINE_POINTS)
 #define MEMBERS (32 * WARPS)
 #define END_MATRIX (LINE_NODES * (LINE_NODES + 1))
 // Local memory of a team: τ and τ times the jump on facets; derivatives of HELD_SLICES slices; matrices of lines; of a slice.
 #define FACET_REALS (4 * DIM * FACE)
 #define HELD_REALS (HELD_SLICES * FACE * BLOCK)
-#define LINE_REALS (LINES_OF_SLICE * ROWS * COLUMNS + 2 * END_MATRIX)
-#define SLICE_REALS (DIM == 2 ? 0 : (COLUMNS_SLICE - 1) * COLUMNS_SLICE)
+#define LINE_REALS (LINE_POINTS * ROWS * COLUMNS + 2 * END_MATRIX)
+#define SLICE_REALS ((COLUMNS_SLICE - 1) * COLUMNS_SLICE)
 #define SUM_REALS (FACET_REALS + HELD_REALS + LINE_REALS + SLICE_REALS)
 #define TEAM_REALS (((PANEL_REALS > SUM_REALS ? PANEL_REALS : SUM_REALS) + 1) / 2 * 2)
 #define FACET_VALUES(facets, axis, end, k) ((facets) + (((axis) * 2 + (end)) * FACE + (k)) * 2)
@@ -42,7 +41,7 @@
 static inline void tensor_lines(__local real *lines, TABLE const real *table, __local const int *from, __local const real *blocks, __local const real *facets,
                                 int slice, int member)
 {
-  for (int item = member; item < LINES_OF_SLICE * COLUMNS; item += MEMBERS) {
+  for (int item = member; item < LINE_POINTS * COLUMNS; item += MEMBERS) {
     const int column = item % COLUMNS, line = item / COLUMNS, from0 = from[2 * column];
     const int from1 = from[2 * column + 1];
     TABLE const real2 *factors = (TABLE const real2 *)table + column;
@@ -56,8 +55,7 @@ static inline void tensor_lines(__local real *lines, TABLE const real *table, __
         UNROLL for (int r = 0; r < NP; ++r)
           u[r] = factor.x * block[r * BLOCK_PITCH + from0] + factor.y * block[r * BLOCK_PITCH + from1];
       } else {
-        __local const real *tau =
-          FACET_VALUES(facets, DIM - 1, slice - LINE_POINTS, DIM == 2 ? q : q * LINE_POINTS + line);
+        __local const real *tau = FACET_VALUES(facets, DIM - 1, slice - LINE_POINTS, q * LINE_POINTS + line);
         UNROLL for (int r = 0; r < DIM; ++r) u[r] = 0;
         u[DIM] = from0 == DIM ? factor.x * tau[0] : from0 == NP ? factor.x * tau[1] : 0;
       }
@@ -67,7 +65,7 @@ static inline void tensor_lines(__local real *lines, TABLE const real *table, __
     }
     for (int end = 0; end < 2 && slice < LINE_POINTS; ++end) {
       const int q = LINE_POINTS + end;
-      __local const real *tau = FACET_VALUES(facets, 0, end, DIM == 2 ? slice : line * LINE_POINTS + slice);
+      __local const real *tau = FACET_VALUES(facets, 0, end, line * LINE_POINTS + slice);
       const real2 factor = factors[q * COLUMNS];
       const real u = factor.x * tau[1] + factor.y * tau[0];
       UNROLL for (int m = 0; m < LINES; ++m) sum[m] += LINE[(q * LINES + m) * 2 + 1] * u;
@@ -76,7 +74,6 @@ static inline void tensor_lines(__local real *lines, TABLE const real *table, __
   }
 }
 
-#if DIM == 3
 // Matrices [end, LINE_NODES, LINE_NODES + 1] of the lines at both ends of the second axis: jumps of functions of the first.
 static inline void tensor_ends(__local real *ends, __local const real *facets, int slice, int member)
 {
@@ -127,12 +124,8 @@ static inline void tensor_slice(__local real *matrix, TABLE const real *table, _
       if (m < count) matrix[(first + m * step) * COLUMNS_SLICE + column] = sum[m];
   }
 }
-#define LAST_COLUMNS COLUMNS_SLICE
-#else
-#define LAST_COLUMNS COLUMNS
-#endif
 
-// Add what a slice with a matrix [LAST_COLUMNS - 1, LAST_COLUMNS] gives the cell's.
+// Add what a slice with a matrix [COLUMNS_SLICE - 1, COLUMNS_SLICE] gives the cell's.
 static inline void tensor_add(real *entry, int warp, int row0, int quad, TABLE const real *table, __local const int *from, __local const real *matrix,
                               int slice)
 {
@@ -150,7 +143,7 @@ static inline void tensor_add(real *entry, int warp, int row0, int quad, TABLE c
     const int rows = (HAS[2 * a] | HAS[2 * a + 1]) & (inside ? 3 : 2);
     EACH_HALF(h) {
       const int i = ROW_OF(a, 2 * h) < SIZE ? ROW_OF(a, 2 * h) : 0;
-      __local const real *upper = matrix + from[2 * i] * LAST_COLUMNS, *lower = matrix + from[2 * i + 1] * LAST_COLUMNS;
+      __local const real *upper = matrix + from[2 * i] * COLUMNS_SLICE, *lower = matrix + from[2 * i + 1] * COLUMNS_SLICE;
       const real2 left = factors[i];
       EACH_BLOCK(b) if (IS_KEPT(a, b)) {
         const int has = HAS[b * WARPS + warp], columns = (inside ? has & 1 : has >> 2) | (has & 2);
@@ -177,15 +170,12 @@ KERNEL(LANES) void condense(ARGUMENTS)
 {
   __local real reals[TEAMS * TEAM_REALS] __attribute__((aligned(16)));
   __local int from[2 * (COLUMNS + COLUMNS_SLICE + INDICES)];
-#if NATURAL
-  __local real boundary[TEAMS * BOUNDARY_POINTS * BLOCK];
-#endif
   WARP_SCRATCH
   WARP_PLACE
   for (int k = lane; k < 2 * (COLUMNS + COLUMNS_SLICE + INDICES); k += LANES) from[k] = FROM[k];
   WARP_CELL
   __local real *facets = reals + team * TEAM_REALS, *held = facets + FACET_REALS, *lines = held + HELD_REALS;
-  __local real *ends = lines + LINES_OF_SLICE * ROWS * COLUMNS, *matrix = DIM == 2 ? lines : ends + 2 * END_MATRIX;
+  __local real *ends = lines + LINE_POINTS * ROWS * COLUMNS, *matrix = ends + 2 * END_MATRIX;
   for (int k = member; k < 2 * DIM * FACE; k += MEMBERS) {
     const int q = FACET_POINT_AT[k];
     real values[2];
@@ -201,7 +191,7 @@ KERNEL(LANES) void condense(ARGUMENTS)
         // [slice, line of the slice, point of the line]
         const int at = slice + k / FACE, line = k % FACE / LINE_POINTS, point = k % LINE_POINTS;
         if (at < LINE_POINTS) {
-          const int q = POINT_AT[(point * LINES_OF_SLICE + line) * LINE_POINTS + at];
+          const int q = POINT_AT[(point * LINE_POINTS + line) * LINE_POINTS + at];
           geometry_point(&g, GEO_GRAD + q * NNODES * DIM);
           condense_block(true, AT_INSIDE(q), s, held + k * BLOCK);
         }
@@ -209,11 +199,9 @@ KERNEL(LANES) void condense(ARGUMENTS)
     }
     TEAM_BARRIER(team);
     tensor_lines(lines, LINE_FACTORS, from, held + held_slice * FACE * BLOCK, facets, slice, member);
-#if DIM == 3
     if (slice < LINE_POINTS) tensor_ends(ends, facets, slice, member);
     TEAM_BARRIER(team);
     tensor_slice(matrix, SLICE_FACTORS, from + 2 * COLUMNS, lines, ends, slice, member);
-#endif
     TEAM_BARRIER(team);
     tensor_add(entry, warp, row0, quad, LAST_FACTORS, from + 2 * (COLUMNS + COLUMNS_SLICE), matrix, slice);
   }

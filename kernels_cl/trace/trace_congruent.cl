@@ -2,16 +2,15 @@
 // Peraire 2011 store them for each facet), which stays in cache. A product moves vectors and few bytes of numbers.
 // A work-group has FACETS consecutive facets, sorted by kind, so that neighbouring threads read the same blocks. A thread has
 // ROWS rows of a facet; PARTS threads share one.
-// needs: M BLOCKED NC NP F NA MC FACETS ROWS PARTS PAIRS STAGED
+// needs: M BLOCKED NA FACETS ROWS PARTS PAIRS STAGED
 //
-// M = NP NC     unknowns of a facet: nodes, then components        F   facets of a cell
-// NA = 2 F - 1  slots of a facet: itself, others of its first cell, others of its second one
-// MC = F M      unknowns of a cell
+// M             unknowns of a facet
+// NA            slots of a facet: itself, others of its first cell, others of its second one
 // PAIRS 1       dictionaries are read two numbers at once, and vectors where facets are blocks of an even M
 // STAGED 1      sums pass through local memory, so that neighbouring threads write neighbouring rows (if BLOCKED)
 //
 // Arrays, WIDTH = PARTS ROWS >= M
-//   D, T        [kind, NA, M, WIDTH]   entry (row i, unknown k of the facet in slot a); T: of the transposed matrix
+//   D           [kind, NA, M, WIDTH]   entry (row i, unknown k of the facet in slot a), see trace_assemble.cl
 //   heads       [group]                pattern, start of the group's kinds and of its far neighbours, nothing
 //   entry       [pattern, FACETS]      place of the kind in the group's kinds, times FACETS, plus place of the facet
 //   adjacent    [pattern, NA - 1, FACETS] facet in slots 1 … NA - 1 of each item's facet, less the group's first
@@ -19,56 +18,12 @@
 //   kinds       of the groups' facets;   far   numbers of neighbours beyond 16 bits
 //   numbers     [M, facet_stride]      see trace_numbers.clh
 //   parts       [group, PARTS, FACETS] of the sum x·y on this rank, or none
-//   K           [MC, tile_stride, MC]  matrices of the cells first … first + count - 1, rows fastest
-//   list        [num_listed]           kinds whose representative has one of these cells
-//   cells, place [2, kind_stride]      cells of a representative by ascending number (-1: none), its place in them
-//   source       [2, kind_stride]      which matrix is theirs: that of the cell, or of its shape
-//   orientation [cell, F]              row of permutations;  permutations [orientation, NP] node of the cell's facet
 
 #define LOWEST (-32768)
 
 #define WIDTH (PARTS * ROWS)
 #define WHOLE_PAIRS (PAIRS && BLOCKED && M % 2 == 0)
 #define TABLE_AT(kind, slot, k) ((((size_t)(kind) * NA + (slot)) * M + (k)) * WIDTH)
-
-// Where unknown i of a facet stands on a cell's facet.
-static inline int oriented(__global const int *permutations, int orientation, int i)
-{
-  return permutations[orientation * NP + i / NC] * NC + i % NC;
-}
-
-static inline void set_or_add(__global stored *entry, bool add, real value) { *entry = add ? *entry + value : value; }
-
-// Blocks of the kinds of one tile. Tiles come in ascending order: a facet's first cell sets its own block, the second adds.
-__kernel void trace_congruent_assemble(int num_listed, int first, int count, int tile_stride, int kind_stride,
-                                       __global const int *list, __global const int *source,
-                                       __global const int *cells, __global const int *place,
-                                       __global const int *orientation,
-                                       __global const int *permutations, __global const real *K, __global stored *D,
-                                       __global stored *T)
-{
-  const int t = get_global_id(0);
-  if (t >= num_listed * M) return;
-  const int kind = list[t / M], i = t % M;
-  for (int side = 0; side < 2; ++side) {
-    const int cell = cells[side * kind_stride + kind], from = source[side * kind_stride + kind];
-    if (cell < 0 || from < first || from >= first + count) continue;
-    const int here = place[side * kind_stride + kind];
-    __global const int *turned = orientation + (size_t)cell * F;
-    __global const real *matrix = K + (size_t)(from - first) * MC;
-    const int row = here * M + oriented(permutations, turned[here], i);
-    for (int other = 0; other < F; ++other) {
-      const int slot = other == here ? 0 : 1 + side * (F - 1) + other - (other > here);
-      const bool add = slot == 0 && side == 1;
-      for (int k = 0; k < M; ++k) {
-        const int column = other * M + oriented(permutations, turned[other], k);
-        const size_t at = TABLE_AT(kind, slot, k) + i;
-        set_or_add(D + at, add, matrix[(size_t)column * tile_stride * MC + row]);
-        set_or_add(T + at, add, matrix[(size_t)row * tile_stride * MC + column]);
-      }
-    }
-  }
-}
 
 // sum[i] += D[i] value for ROWS rows.
 #if PAIRS

@@ -26,11 +26,6 @@
 #define PAIRS (F * (F - 1) / 2)
 #define EACH(i) _Pragma("unroll") for (int i = 0; i < CHUNK; ++i)
 
-static inline int oriented(__global const int *permutations, int orientation, int i)
-{
-  return permutations[orientation * NP + i / NC] * NC + i % NC;
-}
-
 static inline int lower(int i, int k) { return i < k ? k * (k + 1) / 2 + i : i * (i + 1) / 2 + k; }
 
 // Pairs of facets; in them chunks of rows, chunks of columns, rows, columns.
@@ -46,6 +41,13 @@ static inline size_t own_entry(int i, int k, int f, int f0, int f1)
   return (size_t)f0 * (M * (M + 1) / 2) + (size_t)lower(i, k) * (f1 - f0) + f - f0;
 }
 
+// Mean of entries (row, column) and (column, row) of a cell of a tile.
+static inline real mean_entry(__global const real *K, int tile_stride, int cell, int row, int column)
+{
+  const size_t step = (size_t)tile_stride * MC, start = (size_t)cell * MC;
+  return (K[column * step + start + row] + K[row * step + start + column]) / 2;
+}
+
 // Blocks between the facets of each cell of a tile.
 __kernel void trace_symmetric_pairs(int count, int first_cell, int tile_stride, __global const int *orientation,
                                     __global const int *permutations, __global const real *K, __global stored *pairs)
@@ -59,9 +61,7 @@ __kernel void trace_symmetric_pairs(int count, int first_cell, int tile_stride, 
   for (int b = 0; b < a; ++b)
     for (int k = 0; k < M; ++k) {
       const int column = b * M + oriented(permutations, turned[b], k);
-      const real one = K[((size_t)column * tile_stride + cell) * MC + row];
-      const real other = K[((size_t)row * tile_stride + cell) * MC + column];
-      block[pair_entry(a, i, b, k) * CELLS] = (one + other) / 2;
+      block[pair_entry(a, i, b, k) * CELLS] = mean_entry(K, tile_stride, cell, row, column);
     }
 }
 
@@ -84,10 +84,9 @@ __kernel void trace_symmetric_own(int num_listed, int first_cell, int count, int
     const int row = here * M + oriented(permutations, turned, i);
     for (int k = 0; k <= i; ++k) {
       const int column = here * M + oriented(permutations, turned, k);
-      const real one = K[((size_t)column * tile_stride + cell) * MC + row];
-      const real other = K[((size_t)row * tile_stride + cell) * MC + column];
+      const real mean = mean_entry(K, tile_stride, cell, row, column);
       __global stored *entry = own + own_entry(i, k, f, first[2 * patch + 1], first[2 * patch + 3]);
-      *entry = side ? *entry + (one + other) / 2 : (one + other) / 2;
+      *entry = side ? *entry + mean : mean;
     }
   }
 }

@@ -72,81 +72,42 @@ class BlockJacobi(Context):
         y.scale(1 / self.factor)
 
 
-def require_regular(arrays, failed, comm, said) -> None:
-    """Raise SolveError, on all ranks, if a block is singular. Collective.
+class InvertedBlocks:
+    """Inverses of blocks of an operator's Jacobian, as cell_block.cl has them. Subclasses find the blocks.
 
-    failed: buffer of the number of one such block on this rank, counted from 1, or of 0;   said(number): the sentence.
-    """
-    with collectively(comm):
-        if number := int(arrays.to_host(failed, 1, np.int32, "singular blocks")[0]):
-            raise SolveError(said(number - 1))
-
-
-class CellBlocks:
-    """Inverses [cell, dof, dof], transposed, of the diagonal blocks of an operator with `cell_blocks`.
-
-    The degrees of freedom of a cell are in the order of its dofmap.
-
-    narrow: products take entries in single precision, but for cells whose blocks have a large condition.
-    copy: a copy of the operator in the precision of products. It finds the blocks, too, if it does so by products, and
-    all of them have a small condition.
+    count: of this rank's blocks.   block: rows of one.   kernels: of block_specs.py, by name.   singular: the sentence
+    for a singular block by its number.   narrow: products take entries in single precision, but for blocks with a large
+    condition.
     """
 
-    def __init__(self, operator, narrow: bool = False, copy=None):
-        self.operator, self.arrays, self._copy = operator, operator.arrays, copy or operator
-        disc = operator.discretization
-        self.size = self.block = disc.num_dofs
-        self.stride, self.num_cells = disc.stride, disc.mesh.num_cells
-        self.inverse = self.arrays.empty(self.size**2 * self.num_cells)
+    places: tuple = 0, 0, None  # what cell_block.cl takes for PLACES
+
+    def __init__(self, operator, count: int, block: int, narrow: bool, singular):
+        self.operator, self.arrays, self.count, self.block = operator, operator.arrays, count, block
+        self._singular = singular
+        self.inverse = self.arrays.empty(max(1, block**2 * count))
         self._narrow = self._wide = None
         if narrow and self.arrays.precision == "double":
-            self._narrow = self.arrays.empty(self.size**2 * self.num_cells, np.float32)
-            self._wide = self.arrays.empty(max(1, self.num_cells), np.int32)
+            self._narrow = self.arrays.empty(max(1, block**2 * count), np.float32)
+            self._wide = self.arrays.empty(max(1, count), np.int32)
         self._failed = self.arrays.zeros(1, np.int32)
-
-    @staticmethod
-    def bytes_of(discretization, real_bytes: int) -> int:
-        """Bytes of the blocks and inverses of this rank's cells on the device, these in both precisions."""
-        return discretization.num_dofs**2 * discretization.stride * (2 * real_bytes + 4)
 
     @property
     def flops(self) -> int:
         """Flops of an application on this rank."""
-        return 2 * self.num_cells * self.size**2
+        return 2 * self.count * self.block**2
 
-    @property
-    def update_flops(self) -> int:
-        """Flops of all blocks of this rank and of their inversion."""
-        return self.operator.matrix_flops + 2 * self.num_cells * self.size**3
-
-    def update(self) -> None:
-        """Invert the blocks of the Jacobian as it is now. Collective; raises SolveError, on all ranks."""
-        is_copy = self._copy is not self.operator and self._wide is not None and self._copy.blocks_by_products
-        self._invert(self._copy if is_copy else self.operator)
-        if is_copy and self._are_wide():
-            self._invert(self.operator)
-        require_regular(
-            self.arrays,
-            self._failed,
-            self.operator.discretization.mesh.comm,
-            lambda cell: (
-                f"the diagonal block of cell {cell} of a rank's own cells is singular: use another -pc_type "
-                "or -mg_levels_pc_type than cell-block Jacobi, or change the physics or the penalty"
-            ),
-        )
-
-    def _invert(self, operator) -> None:
-        """Inverses of the blocks that an operator finds."""
+    def invert(self) -> None:
+        """Invert the blocks in place. Not collective."""
         self.arrays.fill(self._failed, 0)
-        blocks, turn = operator.cell_blocks(), operator.block_kernels["turn"]
-        invert, given = self.operator.block_kernels["invert"], (self.inverse, self._narrow, self._wide, self._failed)
-        turn(turn.spec.launch.work_items(self.num_cells), self.num_cells, self.stride, blocks, self.inverse)
-        invert(invert.spec.launch.work_items(self.num_cells), self.num_cells, *given)
+        kernel, given = self.kernels["invert"], (self.inverse, self._narrow, self._wide, self._failed)
+        kernel(kernel.spec.launch.work_items(self.count), self.count, *given)
 
-    def _are_wide(self) -> bool:
-        """True if a block of this rank has a large condition, or is singular."""
-        found = self.arrays.to_host(self._wide, self.num_cells, np.int32, "wide blocks")
-        return bool(found.any() or self.arrays.to_host(self._failed, 1, np.int32, "singular blocks")[0])
+    def require_regular(self) -> None:
+        """Raise SolveError, on all ranks, if a block is singular. Collective."""
+        with collectively(self.operator.discretization.mesh.comm):
+            if number := int(self.arrays.to_host(self._failed, 1, np.int32, "singular blocks")[0]):
+                raise SolveError(self._singular(number - 1))
 
     def apply(self, x, y, transpose: bool = False) -> None:
         """y = inverses x, or their transposes x; buffers of owned values."""
@@ -154,14 +115,78 @@ class CellBlocks:
 
     def combine(self, product, x, b, y, keep=0.0, mix=0.0, scale=1.0, transpose: bool = False) -> None:
         """y = keep y + mix x + scale inverses (b - product), without product or x where they are None."""
-        kernel, given = self._copy.block_kernels["apply"], (product, x, b, keep, mix, scale, y)
-        items = kernel.spec.launch.work_items(self.num_cells)
-        kernel(items, self.num_cells, int(transpose), self.inverse, self._narrow, self._wide, *given)
+        kernel, given = self._apply_kernel, (product, x, b, keep, mix, scale, y)
+        inverses = self.inverse, self._narrow, self._wide
+        items = kernel.spec.launch.work_items(self.count)
+        kernel(items, self.count, *self.places, int(transpose), *inverses, *given)
+
+    @property
+    def _apply_kernel(self):
+        return self.kernels["apply"]
+
+
+class CellBlocks(InvertedBlocks):
+    """Inverses of the diagonal blocks of an operator with `cell_blocks`.
+
+    The degrees of freedom of a cell are in the order of its dofmap.
+
+    copy: a copy of the operator in the precision of products. It finds the blocks, too, if it does so by products, and
+    all of them have a small condition.
+    """
+
+    def __init__(self, operator, narrow: bool = False, copy=None):
+        self._copy, disc = copy or operator, operator.discretization
+        super().__init__(operator, disc.mesh.num_cells, disc.num_dofs, narrow, _singular_cell)
+
+    @property
+    def kernels(self) -> dict:
+        return self.operator.block_kernels
+
+    @property
+    def _apply_kernel(self):
+        return self._copy.block_kernels["apply"]
 
     def to_host(self) -> np.ndarray:
-        """The inverses [cell, dof, dof] of owned cells."""
-        shape = self.num_cells, self.size, self.size
-        return self.arrays.to_host(self.inverse, shape, name="cell blocks").transpose(0, 2, 1).copy()
+        """The inverses [number, row, row]."""
+        shape = self.count, self.block, self.block
+        return self.arrays.to_host(self.inverse, shape, name="inverted blocks").transpose(0, 2, 1).copy()
+
+    @staticmethod
+    def bytes_of(discretization, real_bytes: int) -> int:
+        """Bytes of the blocks and inverses of this rank's cells on the device, these in both precisions."""
+        return discretization.num_dofs**2 * discretization.stride * (2 * real_bytes + 4)
+
+    @property
+    def update_flops(self) -> int:
+        """Flops of all blocks of this rank and of their inversion."""
+        return self.operator.matrix_flops + 2 * self.count * self.block**3
+
+    def update(self) -> None:
+        """Invert the blocks of the Jacobian as it is now. Collective; raises SolveError, on all ranks."""
+        is_copy = self._copy is not self.operator and self._wide is not None and self._copy.blocks_by_products
+        self._find(self._copy if is_copy else self.operator)
+        if is_copy and self._are_wide():
+            self._find(self.operator)
+        self.require_regular()
+
+    def _find(self, operator) -> None:
+        """Inverses of the blocks that an operator finds."""
+        blocks, turn = operator.cell_blocks(), operator.block_kernels["turn"]
+        items, stride = turn.spec.launch.work_items(self.count), self.operator.discretization.stride
+        turn(items, self.count, stride, blocks, self.inverse)
+        self.invert()
+
+    def _are_wide(self) -> bool:
+        """True if a block of this rank has a large condition, or is singular."""
+        found = self.arrays.to_host(self._wide, self.count, np.int32, "wide blocks")
+        return bool(found.any() or self.arrays.to_host(self._failed, 1, np.int32, "singular blocks")[0])
+
+
+def _singular_cell(cell: int) -> str:
+    return (
+        f"the diagonal block of cell {cell} of a rank's own cells is singular: use another -pc_type or "
+        "-mg_levels_pc_type than cell-block Jacobi, or change the physics or the penalty"
+    )
 
 
 class CellBlockJacobi(BlockJacobi):

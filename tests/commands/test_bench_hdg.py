@@ -32,32 +32,27 @@ def test_rows_of_every_case(rows):
     assert [(r["kernel"], r["cell"], r["degree"]) for r in rows] == [(t, *case) for case in cases for t in titles]
 
 
-def test_ways_of_tensor_cores_are_asked_for():
-    given, device = SimpleNamespace(only="local"), Device.select("cpu")
-    assert hdg.ways(device, given, "hexahedron") == {} != hdg.ways(SimpleNamespace(is_gpu=True), given, "triangle")
-    given.only = "local matrices, lines"
-    titles = [f"local matrices, {way}" for way in hdg.WAYS]
-    assert list(hdg.ways(device, given, "hexahedron")) == titles
-    assert list(hdg.ways(device, given, "triangle")) == titles[1:]
+def test_lines_are_asked_for():
+    given, device, gpu = SimpleNamespace(only="local"), Device.select("cpu"), SimpleNamespace(is_gpu=True)
+    assert hdg.lines(device, given, "hexahedron") == {} == hdg.lines(gpu, given, "triangle")
+    assert list(hdg.lines(gpu, given, "hexahedron")) == [hdg.LINES]
+    given.only = hdg.LINES
+    assert list(hdg.lines(device, given, "hexahedron")) == [hdg.LINES]
 
 
 def test_lines_stand_beside_products():
-    given = SimpleNamespace(fe_precision="double", cells=128, repeat=1)
-    case = (hdg.SCHEMES["hdg"][0], "quadrilateral", 1, 0)
-    found = hdg._prepare(Device.select("cpu"), given, 1e9, case, {"a": ("local matrices, lines", hdg.lines_row)}, ["a"])
-    made = found["a"]()
-    assert made["cells"] == 128 and made["seconds_median"] > 0 and made["peer"]["products"] > 0
+    given, device = SimpleNamespace(fe_precision="double", cells=54, repeat=1), Device.select("cpu")
+    case, measures = (hdg.SCHEMES["hdg"][0], "hexahedron", 1, 0), {"a": (hdg.LINES, hdg.lines_row)}
+    made = hdg._prepare(device, given, 1e9, case, measures, ["a"])["a"]()
+    assert made["cells"] == 54 and made["seconds_median"] > 0 and made["peer"]["products"] > 0
     assert 0 < made["difference"] < 1e-12
     assert made["limit_seconds"] == made["bytes_compulsory"] / 1e9
 
 
-def test_there_is_no_row_where_a_way_has_no_effect():
-    """A triangle of degree 1 has one warp and no lines."""
+def test_there_is_no_row_of_lines_where_cells_have_none():
     given, device = SimpleNamespace(fe_precision="double", cells=128, repeat=1), Device.select("cpu")
     case = (hdg.SCHEMES["hdg"][0], "triangle", 1, 1)
-    measures = {way: (f"local matrices, {way}", made) for way, made in hdg.WAYS.items()}
-    assert hdg._prepare(device, given, 1e9, case, measures, list(measures)) == {}
-    measures["all"] = ("local matrices", hdg.local_solve_row)
+    measures = {"lines": (hdg.LINES, hdg.lines_row), "all": ("local matrices", hdg.local_solve_row)}
     assert list(hdg._prepare(device, given, 1e9, case, measures, list(measures))) == ["all"]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sparse
+from condensed_functions import functions_of
 from scipy.sparse.linalg import spsolve
 
 from petsc_hdg.discretizations.condensed.oracle import CondensedOracle
@@ -102,16 +103,16 @@ class NumpyTrace:
 
         exact: function of x [..., dim] that returns u [...] and its gradient [..., dim]; one component.
         """
-        disc, oracle = self.disc, self.oracle
+        disc, functions = self.disc, functions_of(self.disc)
         rule, nodes = cell_quadrature(disc.mesh.cell, degree), disc.mesh.geometry.nodes
         nodes = nodes[disc.mesh.geometry.cell_nodes[: disc.mesh.num_cells]]
         table = ReferenceElement(disc.mesh.cell, disc.mesh.geometry.degree).tabulate(rule.points)
         jacobians = np.einsum("rqn,cnd->cqdr", table[1:], nodes)
         weights = rule.weights * np.abs(np.linalg.det(jacobians))
         coefficients = np.concatenate([u, trace[self.numbers]], axis=1)
-        q = np.einsum("qrj,cj->cqr", oracle.functions.gradients(rule.points), coefficients)
+        q = np.einsum("qrj,cj->cqr", functions.gradients(rule.points), coefficients)
         q = np.linalg.solve(np.swapaxes(jacobians, 2, 3), q[..., None])[..., 0]
         right = exact(np.einsum("qn,cnd->cqd", table[0], nodes))
-        du = u @ oracle.functions.values(disc.cell_element, rule.points).T - right[0]
+        du = u @ functions.values(disc.cell_element, rule.points).T - right[0]
         squares = (weights * du**2).sum(), (weights * ((q - right[1]) ** 2).sum(axis=-1)).sum()
         return {"u": float(np.sqrt(squares[0])), "q": float(np.sqrt(squares[1])), "max": float(np.abs(du).max())}

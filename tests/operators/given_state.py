@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from petsc_hdg.device import Arrays, Device
+from petsc_hdg.operators.condensed.local_stage import LocalStage
 from petsc_hdg.operators.condensed.operator import Stabilization
 
 
@@ -26,6 +27,8 @@ class GivenState:
         buffers = [self.arrays.to_device(array) for array in given]
         self._constants, self._nodes, self._cell_nodes, self._dofs, self._aux = buffers
         self._conditions = self.arrays.to_device(disc.facet_conditions())
+        self.device, self.dofmap, self.is_linear = self.arrays.device, dofmap, disc.physics.is_linear
+        self.local = LocalStage(self)
 
     def local_state(self, x, t):
         return self.arrays.to_device(self.interior)

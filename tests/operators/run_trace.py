@@ -6,27 +6,28 @@ import numpy as np
 from bare_trace import BareTrace
 from petsc4py import PETSc
 from sample_meshes import SHAPES
+from trace_samples import congruent
 
 from petsc_hdg.device.vecs import VecAccess
-from petsc_hdg.discretizations.trace.facet_groups import facet_kinds
 from petsc_hdg.krylov.matrices import sums_products
-from petsc_hdg.operators.trace.element_matrices import CongruentFacets
 from petsc_hdg.operators.trace.matrix import TraceMatrix
 from petsc_hdg.operators.trace.stores import create_format
 from petsc_hdg.run import guarded
 
-KINDS = ("dbf", "element", "packed", "congruent", "symmetric")
+KINDS = ("dbf", "element", "congruent", "symmetric")
 ESSENTIAL = {"whole": [("left", (0, 1))], "partial": [("left", (1,)), ("top", (0, 1))]}
 
 
 def errors(cell: str, kind: str, essential: str) -> dict[str, float]:
-    symmetric = kind in ("packed", "symmetric")
-    settings = {"comm": PETSc.COMM_WORLD, "partition_seed": 1, "symmetric": symmetric}
+    settings = {"comm": PETSc.COMM_WORLD, "partition_seed": 1, "symmetric": kind == "symmetric"}
     op = BareTrace(cell, 1, 2, ESSENTIAL[essential], **settings)
     assert op.mesh.comm.allreduce(op.dofmap.num_ghosts) > 0
-    op.format = create_format(kind if kind in ("dbf", "symmetric") else "element", op)
-    if kind == "congruent":
-        share(op)
+    if kind == "congruent":  # cells of two shapes, each rank's own
+        shape = np.arange(op.mesh.num_cells) % 2
+        op.K, op.format = op.K[shape], congruent(op, shape)
+    else:
+        op.format = create_format(kind, op)
+        op.format.share(None)
     op.fill(op.format, 3)
     aij = op.aij()
     mat = TraceMatrix(op, VecAccess(op.arrays)).as_mat(aij.getSizes()[0], aij.comm, PETSc.Vec.Type.STANDARD)
@@ -39,7 +40,7 @@ def errors(cell: str, kind: str, essential: str) -> dict[str, float]:
         getattr(aij, name)(x, expected)
         found[name] = relative(y, expected)
     summing = sums_products(mat.getPythonContext())
-    assert (summing is None) == (kind in ("dbf", "element", "packed"))
+    assert (summing is None) == (kind in ("dbf", "element"))
     if summing is not None:
         mat.mult(x, y)
         found["parts of x·y"] = parts_error(op, mat, summing, x, x.dot(y) / x.norm() / y.norm())
@@ -61,13 +62,6 @@ def parts_error(op, mat, summing, x, expected: float) -> float:
     mat.mult(x, y)
     parts, summing.parts = op.arrays.to_host(summing.parts, count), None
     return abs(op.mesh.comm.allreduce(parts.sum()) / x.norm() / y.norm() - expected)
-
-
-def share(op) -> None:
-    """Cells of two shapes, each rank's own."""
-    shape = np.arange(op.mesh.num_cells, dtype=np.int32) % 2
-    op.K = op.K[shape]
-    op.format.congruent = CongruentFacets(op.format, facet_kinds(op.format.layout, shape))
 
 
 def block_solve(op, aij, x, layout) -> PETSc.Vec:

@@ -96,7 +96,7 @@ def test_a_group_inverts_a_block(size, group):
     apply = Kernel(KernelSpec("cell_block_apply", *given, local_size=3 * size), device)
     b, product, x, y = np.random.default_rng(3).standard_normal((4, cells, size))
     out, *vectors = (arrays.to_device(interleaved(v)) for v in (y, product, x, b))
-    apply(cells * size, cells, 0, inverse, narrow, wide, *vectors, 0.3, -0.7, 1.3, out)
+    apply(cells * size, cells, 0, 0, None, 0, inverse, narrow, wide, *vectors, 0.3, -0.7, 1.3, out)
     expected = 0.3 * y - 0.7 * x + 1.3 * np.einsum("cij,cj->ci", found, b - product)
     rounding = 1e-7 * np.einsum("cij,cj->ci", np.abs(found), np.abs(b - product)) + 1e-12
     assert (np.abs(arrays.to_host(out, cells * size) - interleaved(expected)) < interleaved(rounding)).all()

@@ -27,8 +27,6 @@ CONSTANT = "for (d = 0; d < dim; ++d) f1[d] = u_x[d];"
 TENSOR_CORES = DeviceLimits(48 * 1024, 1024, True, 90)
 # cell, degree, physics; most blocks of a lane, warps of a cell, symmetric
 CASES = [
-    ("quadrilateral", 1, CONVECTION, (18, 1, False)),
-    ("quadrilateral", 2, SYMMETRIC, (2, 4, True)),
     ("hexahedron", 1, CONVECTION, (18, 1, False)),
     ("hexahedron", 1, SYMMETRIC, (6, 2, True)),
 ]
@@ -36,7 +34,7 @@ CASES = [
 
 @pytest.mark.parametrize(("cell", "degree", "functions", "expected"), CASES)
 def test_sums_along_lines_agree_with_single_threads(cell, degree, functions, expected, monkeypatch):
-    mesh = shaken_box(cell, (3, 2) if cell == "quadrilateral" else (2, 1, 1))
+    mesh = shaken_box(cell, (2, 1, 1))
     physics = fe.Physics({"u": 1}, **functions)
     monkeypatch.setattr(launch_shapes, "MOST_BLOCKS", expected[0])
     single, _ = residual_and_product(mesh, physics, degree, False, uses_warps=False)
@@ -48,50 +46,36 @@ def test_sums_along_lines_agree_with_single_threads(cell, degree, functions, exp
         assert np.abs(one - other).max() <= 1e-12 * np.abs(one).max()
 
 
-@pytest.mark.parametrize(("cell", "degree"), [("quadrilateral", 0), ("quadrilateral", 5), ("hexahedron", 2)])
-def test_functions_are_products(cell, degree):
-    disc = _discretization(cell, degree)
+@pytest.mark.parametrize("enrich", [True, False])
+@pytest.mark.parametrize("degree", range(6))
+def test_functions_are_products(degree, enrich):
+    disc = _discretization(degree, enrich)
     factors, table = tensor_factors(disc), disc.operator_table(disc.quadrature.points)
-    assert np.abs(factors.reference_gradients() - table[factors.points]).max() <= 1e-12 * np.abs(table).max()
+    for r in range(-1, 3):
+        lines = [factors.slopes if axis == r else factors.values for axis in range(3)]
+        expected = table[factors.points][..., 1 + r, :]
+        assert np.abs(products(factors, lines) - expected).max() <= 1e-12 * np.abs(table).max()
     jumps = disc.jump_table().reshape(-1, disc.num_functions)
-    for axis in range(disc.dim):
+    for axis in range(3):
         for end in range(2):
+            lines = [factors.ends[:, [end]] if a == axis else factors.values for a in range(3)]
             expected = jumps[factors.facet_points[axis, end]]
             assert np.abs(expected).max() >= 0.5
-            assert np.abs(factors.jumps(axis, end) - expected).max() <= 1e-12
+            assert np.abs(np.squeeze(products(factors, lines), axis) - expected).max() <= 1e-12
 
 
-def test_what_is_no_product_has_no_factors():
-    assert tensor_factors(_discretization("triangle", 2)) is None
-    disc = _discretization("quadrilateral", 2)
-    whole = disc.operator_table
-
-    def other(points):
-        table = whole(points)
-        table[1, 1, 4] += 1e-6
-        return table
-
-    disc.operator_table = other
-    assert tensor_factors(disc) is None
+def products(factors, lines: list) -> np.ndarray:
+    """Functions [point, point, point, function] by those of each axis [function of a line, point]."""
+    x, y, z = (line[factors.places[:, axis]] for axis, line in enumerate(lines))
+    return np.einsum("fi,fj,fk->ijkf", x, y, z)
 
 
-def _discretization(cell: str, degree: int) -> HybridizedDG:
-    faces = {"quadrilateral": (2, 2), "hexahedron": (1, 1, 1), "triangle": (1, 1)}[cell]
-    options = fe.Options(backend="hdg_gpu", degree=degree)
-    return HybridizedDG(shaken_box(cell, faces), fe.Physics({"u": 1}, **SYMMETRIC), options, DeviceLimits())
+def _discretization(degree: int, enrich: bool) -> HybridizedDG:
+    options = fe.Options(backend="hdg_gpu", degree=degree, hdg_enrich=enrich)
+    return HybridizedDG(shaken_box("hexahedron", (1, 1, 1)), fe.Physics({"u": 1}, **SYMMETRIC), options, DeviceLimits())
 
 
-@pytest.mark.parametrize(("cell", "degree"), [("quadrilateral", 1), ("quadrilateral", 2), ("hexahedron", 1)])
-def test_the_option_asks_for_them(cell, degree):
-    """Also of cells with few functions, or a constant derivative, which other kernels condense without it."""
-    mesh = fe.Mesh.box((2,) * (2 if cell == "quadrilateral" else 3), simplex=False)
-    for kernel, asked in (("auto", False), ("tensor", True)):
-        options = fe.Options(backend="hdg_gpu", degree=degree, kernel=kernel)
-        disc = HybridizedDG(mesh, fe.Physics({"u": 1}, f1=CONSTANT), options, TENSOR_CORES)
-        assert ("condense_warp_tensor.cl" in disc.condense_spec().sources) is asked
-
-
-# cell, degree, whether the derivative is the same in all cells; whether lines are taken without being asked for
+# cell, degree, whether the derivative is the same in all cells; whether lines are taken
 CHOSEN = [
     ("hexahedron", 1, False, False),
     ("hexahedron", 2, False, False),
@@ -112,22 +96,7 @@ def test_they_are_chosen_where_they_are_faster(cell, degree, constant, expected)
         assert ("condense_warp_tensor.cl" in disc.condense_spec().sources) is (expected and able)
 
 
-REFUSED = {
-    "no tensor cores": ({"limits": DeviceLimits(48 * 1024, 1024, True, 80)}, "capability 9.0 or higher, which the dev"),
-    "a CPU": ({"limits": DeviceLimits()}, "capability 9.0 or higher, which the device is not; use auto"),
-    "simplices": ({"simplex": True}, "quadrilaterals or hexahedra, the mesh has triangle cells"),
-    "components": ({"components": 2}, "one component, physics 'physics' has 2"),
-    "precision": ({"precision": "single"}, "double precision, not single"),
-    "memory": ({"limits": DeviceLimits(4096, 1024, True, 90)}, "for a quadrilateral of degree 2 than the device has"),
-}
-
-
-@pytest.mark.parametrize("given", REFUSED)
-def test_what_has_no_effect_is_said(given):
-    changed, said = REFUSED[given]
-    chosen = {"limits": TENSOR_CORES, "simplex": False, "components": 1, "precision": "double"}
-    chosen = chosen | changed
-    physics = fe.Physics({"u": chosen["components"]}, f0="f0[0] = 0;")
-    options = fe.Options(degree=2, precision=chosen["precision"], kernel="tensor")
-    with pytest.raises(fe.OptionError, match=f"^-fe_kernel tensor condenses cells .* takes .*{said}"):
-        HybridizedDG(fe.Mesh.box((2, 2), simplex=chosen["simplex"]), physics, options, chosen["limits"])
+def test_there_is_no_option_for_them():
+    mesh, physics = fe.Mesh.box((2, 2, 2), simplex=False), fe.Physics({"u": 1}, f1=CONSTANT)
+    with pytest.raises(fe.OptionError, match="^-fe_kernel tensor has no effect on hdg_gpu, which takes auto; leave it"):
+        fe.Problem(mesh, physics, fe.Options(backend="hdg_gpu", degree=3, kernel="tensor"))

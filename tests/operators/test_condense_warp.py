@@ -35,23 +35,22 @@ SYSTEM = {
     "boundary": [fe.Dirichlet("left", "g[0] = x[1]; g[1] = 0;")],
 }
 UNCOUPLED = {**SYSTEM, "f0": "f0[0] = -1; f0[1] = 1;"}
-# cell, physics, components; most blocks of a lane, warps of a cell, symmetric, cells of a group; whether warps share
-# multipliers
+# cell, physics, components; most blocks of a lane, warps of a cell, symmetric, cells of a group
 CASES = [
-    ("triangle", ROBIN, 1, (18, 1, True, 8), False),
-    ("triangle", SYSTEM, 2, (4, 2, False, 8), False),
-    ("triangle", UNCOUPLED, 2, (3, 2, True, 8), True),
-    ("quadrilateral", VARIABLE, 1, (1, 2, False, 4), False),
+    ("triangle", ROBIN, 1, (18, 1, True, 8)),
+    ("triangle", SYSTEM, 2, (4, 2, False, 8)),
+    ("triangle", UNCOUPLED, 2, (3, 2, True, 8)),
+    ("quadrilateral", VARIABLE, 1, (1, 2, False, 4)),
 ]
 
 
-@pytest.mark.parametrize(("cell", "functions", "components", "expected", "shares"), CASES)
-def test_warps_agree_with_single_threads(cell, functions, components, expected, shares, monkeypatch):
+@pytest.mark.parametrize(("cell", "functions", "components", "expected"), CASES)
+def test_warps_agree_with_single_threads(cell, functions, components, expected, monkeypatch):
     physics = fe.Physics({"u": components}, **functions)
     mesh = fe.Mesh.box((3, 2), simplex=cell == "triangle")
     monkeypatch.setattr(launch_shapes, "MOST_BLOCKS", expected[0])
     single, plain = _run(mesh, physics, uses_warps=False)
-    several, shape = _run(mesh, physics, uses_warps=True, shares_multipliers=shares)
+    several, shape = _run(mesh, physics, uses_warps=True)
     assert not isinstance(plain, WarpShape)
     assert (shape.warps, shape.symmetric, shape.cells) == expected[1:]
     for one, other in zip(single, several, strict=True):

@@ -240,7 +240,7 @@ def condensed_cell(oracle, *arguments):
 
     K = E_tt - E_ti E_ii⁻¹ E_it,  U = -E_ii⁻¹ E_it,  r = R_t - E_ti E_ii⁻¹ R_i (King et al. 2014, eq. 15).
     """
-    n, matrix, vector = oracle.num_eliminated, oracle.matrix(*arguments), oracle.residual(*arguments)
+    n, matrix, vector = oracle.discretization.num_eliminated, oracle.matrix(*arguments), oracle.residual(*arguments)
     eliminated = -np.linalg.solve(matrix[:n, :n], np.column_stack([matrix[:n, n:], vector[:n]]))
     reduced = np.column_stack([matrix[n:, n:], vector[n:]]) + matrix[n:, :n] @ eliminated
     return reduced[:, :-1], eliminated[:, :-1], reduced[:, -1]
@@ -248,7 +248,7 @@ def condensed_cell(oracle, *arguments):
 
 def solved_cell(oracle, cell: int, trace, guess, aux, constants, t=0.0) -> np.ndarray:
     """u [N] of the local problem R_i(u, û) = 0 by Newton's iteration."""
-    n, u, norms = oracle.num_eliminated, np.array(guess, dtype=float), []
+    n, u, norms = oracle.discretization.num_eliminated, np.array(guess, dtype=float), []
     for _ in range(26):
         vector = oracle.residual(cell, u, trace, aux, constants, t)
         norms.append(np.linalg.norm(vector[:n]))

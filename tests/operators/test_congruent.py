@@ -9,27 +9,23 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from bare_trace import BareTrace
-from trace_samples import ESSENTIAL, FACES, close, compare, direction, keeps_its_values, real_product
+from trace_samples import ESSENTIAL, FACES, close, compare, congruent, direction, keeps_its_values, real_product
 
 import petsc_hdg as fe
 from petsc_hdg.discretizations.congruence import Shapes
-from petsc_hdg.discretizations.trace.facet_groups import facet_kinds
+from petsc_hdg.discretizations.transposition import DeviceLimits
 from petsc_hdg.krylov.matrices import sums_products
-from petsc_hdg.operators.trace.element_matrices import CongruentFacets
 from petsc_hdg.operators.trace.stores import create_format
 
 
-def shared(op, count: int = 3, gpu: bool = False):
+def shared(op, count: int = 3, gpu: bool = False, monkeypatch=None):
     """A format whose cells have one of `count` random matrices, those of the stand-in."""
     shape = np.random.default_rng(7).integers(0, count, op.mesh.num_cells)
-    found = [int(np.flatnonzero(shape == k)[0]) for k in range(count)]
-    op.K = op.K[found][shape]
-    trace = create_format("element", op)
+    op.K = op.K[np.unique(shape, return_index=True)[1]][shape]
     if gpu:  # its launch shapes and vector loads, on this device
-        limits = replace(trace.specs.limits, is_gpu=True, max_work_group=64)
-        trace.specs = replace(trace.specs, limits=limits)
-    trace._shapes = Shapes(shape.astype(np.int32), np.array(found, dtype=np.int32))
-    trace.congruent = CongruentFacets(trace, facet_kinds(trace.layout, shape))
+        limits = replace(DeviceLimits.of(op.device), is_gpu=True, max_work_group=64)
+        monkeypatch.setattr(DeviceLimits, "of", lambda device: limits)
+    trace = congruent(op, shape)
     op.fill(trace, 7)
     return trace
 
@@ -38,11 +34,12 @@ def shared(op, count: int = 3, gpu: bool = False):
 @pytest.mark.parametrize("essential", ESSENTIAL)
 @pytest.mark.parametrize("degree,nc", [(0, 1), (1, 1), (2, 1), (1, 2), (3, 2)])
 @pytest.mark.parametrize("cell", FACES)
-def test_products_and_diagonals(cell, degree, nc, essential, gpu):
+def test_products_and_diagonals(cell, degree, nc, essential, gpu, monkeypatch):
     fixed = [(label, tuple(c for c in which if c < nc)) for label, which in ESSENTIAL[essential]]
     op = BareTrace(cell, degree, nc, fixed)
-    trace = shared(op, gpu=gpu)
+    trace = shared(op, 3, gpu, monkeypatch)
     compare(op, trace)
+    monkeypatch.undo()
     dense = create_format("dbf", op)
     op.fill(dense, 5)
     x, _ = direction(op)
@@ -50,43 +47,41 @@ def test_products_and_diagonals(cell, degree, nc, essential, gpu):
     close(op, op.local(lambda *y: trace.column(0, *y)), op.local(lambda *y: dense.column(0, *y)))
 
 
-def test_products_sum_their_scalar_product():
+def test_products_sum_their_scalar_product(monkeypatch):
     """Parts of x·y, threads that share a facet, and facets that fill no group."""
     for cell, degree, gpu in (("triangle", 2, True), ("triangle", 3, True), ("quadrilateral", 1, False)):
         op = BareTrace(cell, degree, 1, ESSENTIAL["whole"])
-        trace = shared(op, gpu=gpu)
-        summing = sums_products(SimpleNamespace(format=trace))
-        assert summing is trace.congruent
-        parts_agree(op, trace, summing)
+        with monkeypatch.context() as patched:
+            trace = shared(op, 3, gpu, patched)
+        assert sums_products(SimpleNamespace(format=trace)) is trace
+        parts_agree(op, trace)
 
 
 def test_rows_of_a_facet_shared_by_threads(monkeypatch):
     monkeypatch.setattr("petsc_hdg.discretizations.trace.specs.CONGRUENT_ROWS", 4)
     op = BareTrace("triangle", 4, 1)
-    trace = shared(op, gpu=True)
-    assert trace.congruent.shape.parts == 2
+    trace = shared(op, 3, True, monkeypatch)
+    assert trace.shape.parts == 2
     compare(op, trace)
-    parts_agree(op, trace, trace.congruent)
+    parts_agree(op, trace)
 
 
-def parts_agree(op, trace, summing) -> None:
+def parts_agree(op, trace) -> None:
     """The parts of x·y are those of the product, ghosts included."""
     x, values = direction(op)
-    summing.parts = op.arrays.to_device(np.full(summing.num_parts, np.nan))
+    trace.parts = op.arrays.to_device(np.full(trace.num_parts, np.nan))
     y = op.local(partial(trace.mult, x))
-    parts, summing.parts = op.arrays.to_host(summing.parts, summing.num_parts), None
+    parts, trace.parts = op.arrays.to_host(trace.parts, trace.num_parts), None
     assert abs(parts.sum() - values @ y) < 1e-13 * np.linalg.norm(values) * np.linalg.norm(y)
 
 
 def test_tiles_of_any_size_give_the_same_bits():
     op = BareTrace("tetrahedron", 1, 1)
     trace = shared(op)
-    whole = [
-        op.arrays.to_host(b, trace.congruent.num_reals) for b in (trace.congruent.blocks, trace.congruent.transposed)
-    ]
+    whole = [op.arrays.to_host(b, trace.num_reals) for b in (trace.blocks, trace.transposed)]
     for tile in (1, 3, 1000):
         op.fill(trace, tile)
-        for buffer, expected in zip((trace.congruent.blocks, trace.congruent.transposed), whole, strict=True):
+        for buffer, expected in zip((trace.blocks, trace.transposed), whole, strict=True):
             np.testing.assert_array_equal(op.arrays.to_host(buffer, len(expected)), expected)
 
 
@@ -102,16 +97,16 @@ def test_sharing_is_taken_back():
     trace = create_format("element", op)
     one = Shapes(np.zeros(op.mesh.num_cells, dtype=np.int32), np.zeros(1, dtype=np.int32))
     trace.share(one)
-    assert trace.congruent and trace.packed is None and "kinds of" in trace.description
+    assert trace.chosen.kind == "congruent" and "kinds of" in trace.description
     op.fill(trace, 100)
     compare(op, trace)
     small = trace.nbytes
     trace.share(None)
     op.fill(trace, 100)
-    assert trace.congruent is None and trace.nbytes > 5 * small
+    assert trace.chosen.kind == "element" and trace.nbytes > 5 * small
     compare(op, trace)
     trace.share(Shapes(np.arange(op.mesh.num_cells, dtype=np.int32), np.arange(op.mesh.num_cells, dtype=np.int32)))
-    assert trace.congruent is None
+    assert trace.chosen.kind == "element"
 
 
 @pytest.mark.full
@@ -128,7 +123,7 @@ def test_matrices_of_a_problem_are_shared(cell, flux):
     mesh = fe.Mesh.box(faces, simplex=cell in ("triangle", "tetrahedron"))
     *got, trace = real_product(mesh, "element", physics)
     *expected, _ = real_product(mesh, "dbf", physics)
-    assert trace.congruent and trace.congruent.kinds.count < trace.layout.num_facets / 8
+    assert trace.chosen.kinds.count < trace.layout.num_facets / 8
     for a, b in zip(got, expected, strict=True):
         assert np.abs(a - b).max() < 1e-11 * np.abs(b).max()
 

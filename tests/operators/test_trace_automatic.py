@@ -34,7 +34,7 @@ def on_gpu(monkeypatch, small: float = 0.0, gpu: bool = True) -> None:
 @pytest.mark.parametrize(
     "amount,flux,gpu,kind,reason",
     [
-        (0.0, CONVECTIVE, True, "element", "cells are copies of each other"),
+        (0.0, CONVECTIVE, True, "congruent", "cells are copies of each other"),
         (0.005, SYMMETRIC, False, "dbf", "cells differ, and the device is a CPU"),
         (0.005, SYMMETRIC, True, "symmetric", "the matrix is symmetric"),
         (0.005, CONVECTIVE, True, "dbf", "the matrix is not symmetric"),
@@ -74,7 +74,7 @@ def test_the_choice_is_made_anew(monkeypatch):
     count = op.mesh.num_cells
     trace.share(Shapes(np.zeros(count, dtype=np.int32), np.zeros(1, dtype=np.int32)))
     fill(op, trace)
-    assert trace.chosen.congruent
+    assert trace.chosen.kind == "congruent"
     A, (x, values) = op.matrix(), direction(op)
     copied = trace.copy()
     trace.share(None)

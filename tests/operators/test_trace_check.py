@@ -6,19 +6,16 @@ import numpy as np
 import pytest
 from bare_trace import BareTrace
 from sample_meshes import SHAPES
-from trace_samples import EPS, ESSENTIAL
+from trace_samples import EPS, ESSENTIAL, congruent
 
 from petsc_hdg.device import verdicts as kept
-from petsc_hdg.discretizations.trace.facet_groups import facet_kinds
 from petsc_hdg.errors import DeviceError
 from petsc_hdg.operators.trace.check import check_trace
-from petsc_hdg.operators.trace.element_matrices import CongruentFacets
 from petsc_hdg.operators.trace.stores import create_format
 
 COMPARED = {
-    "dbf": {f"trace_dbf_{n}" for n in ("assemble", "product_facet", "transposed", "column")},
-    "element": {f"trace_{n}" for n in ("element_product", "element_transposed", "element_column")}
-    | {"trace_packed_product", "trace_packed_column"},
+    "dbf": {"trace_assemble"} | {f"trace_dbf_{n}" for n in ("product", "transposed", "column")},
+    "element": {f"trace_element_{n}" for n in ("product", "transposed", "column")},
     "shared": {"trace_congruent_product", "trace_congruent_column"},
     "symmetric": {f"trace_symmetric_{n}" for n in ("product", "cut", "column")},
 }
@@ -41,27 +38,18 @@ def verdicts(monkeypatch):
 @pytest.mark.parametrize("cell", SHAPES)
 def test_first_use_finds_the_kernels_right(kind, cell, essential, precision, verdicts):
     op = BareTrace(cell, 1, 2, ESSENTIAL[essential], precision)
-    trace = create_format(kind.replace("shared", "element"), op)
-    if kind == "shared":
-        trace.congruent = CongruentFacets(trace, facet_kinds(trace.layout, np.zeros(op.mesh.num_cells, dtype=np.int32)))
-    trace.by_facet = kind == "dbf"
+    trace = congruent(op, np.zeros(op.mesh.num_cells)) if kind == "shared" else create_format(kind, op)
+    trace.share(None)
     check_trace(trace)
     assert {name for name, ok, _ in verdicts if ok} == COMPARED[kind] == set(trace.taken)
     assert max(d for _, _, d in verdicts) < 1e4 * EPS[precision]
 
 
-def test_dense_blocks_whose_items_have_a_row(verdicts):
-    trace = create_format("dbf", BareTrace("triangle", 1, 1))
-    assert not trace.by_facet
-    check_trace(trace)
-    assert "trace_dbf_product" in [name for name, ok, _ in verdicts if ok]
-
-
 @pytest.mark.parametrize("kind", ("dbf", "element", "symmetric"))
 def test_first_use_finds_a_wrong_kernel(kind, verdicts):
     op = BareTrace("triangle", 1, 2)
-    trace = create_format(kind, op)
-    name = {"element": "trace_packed_product", "dbf": "trace_dbf_product_facet"}.get(kind, f"trace_{kind}_product")
+    trace, name = create_format(kind, op), f"trace_{kind}_product"
+    trace.share(None)
     trace.kernels[name] = Idle(trace.kernels[name])
     with pytest.raises(DeviceError, match=f"kernel '{name}' gives wrong results"):
         check_trace(trace)

@@ -20,7 +20,7 @@ CASES = [(cell, degree, nc) for cell in SHAPES for degree in (0, 1, 2) for nc in
 
 
 def test_every_format_is_here():
-    assert set(FORMATS) | {"packed"} == {*KINDS, "auto"}
+    assert set(FORMATS) == {*KINDS, "auto"}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -53,7 +53,8 @@ def values_of(trace) -> np.ndarray:
     if trace.kind == "symmetric":
         sizes = zip((trace.pairs, trace.own), trace._sizes, strict=True)
         return np.concatenate([trace.arrays.to_host(b, n) for b, n in sizes])
-    buffer = trace.A if trace.kind == "dbf" else trace.packed or trace.unpacked
+    trace = getattr(trace, "chosen", trace)
+    buffer = trace.A if trace.kind == "dbf" else trace.values
     return trace.arrays.to_host(buffer, trace.matrix_reals)
 
 
@@ -64,17 +65,14 @@ def test_single_precision(kind, cell):
     compare(op, trace)
 
 
-def test_symmetry_decides_the_storage():
-    op, trace = made("packed", "triangle", 1, 2)
-    packed = trace.nbytes
-    assert trace.symmetric and trace.unpacked is None
-    op.K[-1, 0, 1] += 1.0  # in the last tile
-    op.fill(trace, 5)
-    assert not trace.symmetric and trace.packed is None and trace.nbytes > 1.3 * packed
-    compare(op, trace)
-    op.K[-1, 0, 1] -= 1.0
-    op.fill(trace, 5)
-    assert not trace.symmetric
+@pytest.mark.parametrize("cell,degree,nc", [("triangle", 1, 2), ("hexahedron", 1, 1)])
+def test_dense_blocks_whose_items_have_a_row(cell, degree, nc):
+    """As on a GPU, of 256 work-items a group."""
+    op, trace = made("dbf", cell, degree, nc, [("left", (0,))])
+    assert trace.specs.dense_rows == trace.layout.block > 2
+    trace.specs = replace(trace.specs, limits=replace(trace.specs.limits, is_gpu=True))
+    del trace.kernels
+    assert trace.specs.dense_rows == 1
     compare(op, trace)
 
 
@@ -109,7 +107,7 @@ def test_unknown_formats_are_refused():
 @pytest.mark.parametrize("ranks", [3])
 def test_three_ranks_equal_aij(mpirun, ranks):
     found = json.loads(mpirun(ranks, Path(__file__).with_name("run_trace.py")).stdout.splitlines()[-1])
-    assert len(found) == 40 and max(max(v.values()) for v in found.values()) < 200 * EPS["double"]
+    assert len(found) == 32 and max(max(v.values()) for v in found.values()) < 200 * EPS["double"]
     assert {k.split()[-1] for k in found} == set(ESSENTIAL) - {"none"}
 
 

@@ -9,29 +9,28 @@ import pytest
 from bare_trace import BareTrace
 from petsc_options import petsc_options
 from test_trace_automatic import SYMMETRIC, on_gpu, physics
-from trace_samples import ESSENTIAL, box, direction, shaken
+from trace_samples import ESSENTIAL, box, congruent, direction, shaken
 
 import petsc_hdg as fe
-from petsc_hdg.discretizations.trace.facet_groups import facet_kinds
 from petsc_hdg.operators.trace.check import check_trace
-from petsc_hdg.operators.trace.element_matrices import CongruentFacets
 from petsc_hdg.operators.trace.matrix import FacetBlocks
 from petsc_hdg.operators.trace.stores import create_format
 
-KINDS = ("dbf", "element", "packed", "symmetric", "congruent")
+KINDS = ("dbf", "element", "symmetric", "congruent")
 
 
 def both(kind: str):
     """A stand-in, and its matrix stored in double and in single precision."""
-    op = BareTrace("quadrilateral", 2, 1, ESSENTIAL["none"], symmetric=kind in ("packed", "symmetric"))
+    op = BareTrace("quadrilateral", 2, 1, ESSENTIAL["none"], symmetric=kind == "symmetric")
     if kind == "congruent":
         op.K[:] = op.K[0]
     formats = []
     for single in (False, True):
-        trace = create_format("element" if kind in ("packed", "congruent") else kind, op, single)
         if kind == "congruent":
-            shape = np.zeros(op.mesh.num_cells, dtype=np.int32)
-            trace.congruent = CongruentFacets(trace, facet_kinds(trace.layout, shape))
+            trace = congruent(op, np.zeros(op.mesh.num_cells), single)
+        else:
+            trace = create_format(kind, op, single)
+            trace.share(None)
         op.fill(trace, 7)
         formats.append(trace)
     return op, *formats
@@ -103,4 +102,4 @@ def test_nonsymmetric_systems_and_copies_of_cells():
         assert problem.pmat == "conforming"
         problem.solve()
         kinds = {each.chosen.kind for each in problem.operator.stores.formats}
-        assert kinds == {"dbf" if amount else "element"}
+        assert kinds == {"dbf" if amount else "congruent"}

@@ -8,21 +8,29 @@ import numpy as np
 from bare_trace import BareTrace
 
 import petsc_hdg as fe
+from petsc_hdg.discretizations.congruence import Shapes
+from petsc_hdg.operators.trace.congruent_facets import CongruentFacets
 from petsc_hdg.operators.trace.stores import create_format
 from petsc_hdg.operators.vectors import TailedVector
 
 EPS = {"double": 2.0**-52, "single": 2.0**-23}
 ESSENTIAL = {"none": (), "whole": [("left", (0, 1)), ("top", (0, 1))], "partial": [("left", (1,)), ("top", (0, 1))]}
-KINDS = ("dbf", "element", "packed", "symmetric")
-OF_SYMMETRIC = ("packed", "symmetric")  # which take symmetric matrices
+KINDS = ("dbf", "element", "symmetric")
 FACES = {"triangle": (16, 12), "quadrilateral": (24, 16), "tetrahedron": (6, 6, 6), "hexahedron": (8, 6, 6)}
 
 
 def made(kind, *arguments, tile=1000, **settings):
-    op = BareTrace(*arguments, symmetric=kind in OF_SYMMETRIC, **settings)
-    op.format = create_format(kind.replace("packed", "element"), op)
+    op = BareTrace(*arguments, symmetric=kind == "symmetric", **settings)
+    op.format = create_format(kind, op)
+    op.format.share(None)
     op.fill(op.format, tile)
     return op, op.format
+
+
+def congruent(op, shape, single: bool = False) -> CongruentFacets:
+    """A format for cells of shapes [cell], one of each having the first of its cells for a representative."""
+    found = np.unique(shape, return_index=True)[1]
+    return CongruentFacets(op, single, None, Shapes(np.asarray(shape, np.int32), found.astype(np.int32)))
 
 
 def direction(op) -> tuple[TailedVector, np.ndarray]:
@@ -44,8 +52,7 @@ def close(op, got, expected) -> None:
 
 def compare(op, trace) -> None:
     A, (x, values) = op.matrix(), direction(op)
-    for trace.by_facet in (True, False):
-        close(op, op.local(lambda *y: trace.mult(x, *y)), A @ values)
+    close(op, op.local(lambda *y: trace.mult(x, *y)), A @ values)
     close(op, op.local(lambda *y: trace.mult_transpose(x, *y)), A.T @ values)
     close(op, op.local(trace.diagonal), A.diagonal())
 

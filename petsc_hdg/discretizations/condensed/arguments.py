@@ -40,10 +40,6 @@ ARGUMENTS = {
     "hdg_stabilization": CELLS + signature("real *found [NFACETS, stride, NC]"),
     "hdg_gradient": RECOVERY + signature("real *out"),
     "hdg_star": RECOVERY + signature("int first; int last; real *pool: working memory of cells; real *out"),
-    "hdg_flux": RECOVERY
-    + signature("""
-        const real *stabilization; const real *facet_tau; const int *conditions; real *out [NFACETS + 1, NC, stride]
-    """),
     "hdg_boundary_integral": RECOVERY + signature("const int *facets [2, facet_stride]; int facet_stride; real *out"),
 }
 ARGUMENTS["hdg_integral"] = ARGUMENTS["hdg_error"] = RECOVERY + signature(

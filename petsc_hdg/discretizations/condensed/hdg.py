@@ -45,15 +45,22 @@ class Lift:
     @cached_property
     def gradient(self) -> np.ndarray:
         """Coefficients of q̃ [dim, basis, function], interior functions first."""
+        return np.linalg.solve(self.mass, self.moments)
+
+    @cached_property
+    def moments(self) -> np.ndarray:
+        """(∂_r u, w) - <u - û, w n_r> [dim, basis, function]."""
         degree = self.interior.degree + self.element.degree
         rule = cell_quadrature(self.interior.cell, degree)
         test = self.element.tabulate(rule.points, 0)[0]
         trial = self.interior.tabulate(rule.points)[1:]
         right = -self._boundary(degree)
         right[:, :, : self.interior.num_basis] += np.einsum("q,qi,rqj->rij", rule.weights, test, trial)
-        return np.linalg.solve(self._mass(), right)
+        return right
 
-    def _mass(self) -> np.ndarray:
+    @cached_property
+    def mass(self) -> np.ndarray:
+        """Mass matrix [basis, basis] of a component of q̃ on the reference cell."""
         rule = cell_quadrature(self.interior.cell, 2 * self.element.degree)
         test = self.element.tabulate(rule.points, 0)[0]
         return np.einsum("q,qi,qj->ij", rule.weights, test, test)
@@ -105,7 +112,6 @@ class HybridizedDG(CondensedDiscretization):
 
     name = "hdg_gpu"
     has_jumps = True
-    element_kernels = ("auto", "tensor")
 
     @classmethod
     def prepared(cls, physics, options, dim: int):

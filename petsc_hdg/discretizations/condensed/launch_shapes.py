@@ -22,6 +22,8 @@ POINT_REALS = 32 * 24  # of local memory for the derivatives at points (HELD, HE
 PITCH = 10  # as in condense_warp.clh
 CELLS = 8  # of a work-group (CELLS in condense_batch.clh)
 WITH_MATRICES = ("condense", "condense_solve", "condense_given", "condense_element")  # kernels that sum a matrix
+# Kernels whose matrices have all functions of a cell, not the interior ones alone.
+WHOLE = ("condense", "condense_given", "condense_kept", "condense_element", "condense_shared")
 WITH_BLOCKS = (*WITH_MATRICES, "condense_residual", "condense_product")  # whose points GPUs keep in global memory
 LEAST_ROWS = 16  # above which sums over points pay
 MOST_BYTES = 4 << 20  # of the reference matrices, which should stay in the second-level cache

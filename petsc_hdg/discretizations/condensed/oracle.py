@@ -1,12 +1,12 @@
 """Plain numpy evaluation of a condensed scheme (HDG, or CG without its interior functions) on a few cells.
 
-The oracle that every kernel is compared with: it uses the reference elements and the interpreter of the physics, not
-the generated tables or text.
+The oracle that every kernel is compared with: it uses the functions that the discretization tabulates and the
+interpreter of the physics, not the generated text.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -14,8 +14,35 @@ import numpy as np
 from ...codegen.preamble import REAL_TYPE
 from ...options import is_number
 from ..oracle import Frame, RuleOracle, Side, State
-from ..trace.element import TraceElement
-from .tables import LagrangeFunctions, LiftedFunctions, MixedFunctions
+
+
+@dataclass(frozen=True)
+class CellTables:
+    """Values and gradients in the frame of the reference cell at the points of the rules of cell and facets.
+
+    value     [point, function]               gradient        [point, dim, function]
+    trace     [facet, point, function]        trace_gradient  [facet, point, dim, function]
+    jump      [facet, point, function] u - û, or None where there is none
+    inside    [facet, point, function] u on facets           plain [point, dim, function]  gradients of u alone
+    """
+
+    value: np.ndarray
+    gradient: np.ndarray
+    trace: np.ndarray
+    trace_gradient: np.ndarray
+    jump: np.ndarray | None
+    inside: np.ndarray | None = None
+    plain: np.ndarray | None = None
+
+
+def cell_tables(disc) -> CellTables:
+    """Tables of the functions of a condensed discretization: interior ones first, then those of the trace."""
+    table, on_facets = disc.operator_table(disc.quadrature.points), disc.facet_operator_table(disc.quadrature_degree)
+    found = table[:, 0], table[:, 1:], on_facets[:, :, 0], on_facets[:, :, 1:]
+    if not disc.has_jumps:
+        return CellTables(*found, None)
+    jump = disc.jump_table()
+    return CellTables(*found, jump, jump + found[2], disc.test_table()[:, 1:])
 
 
 class CondensedOracle(RuleOracle):
@@ -23,19 +50,20 @@ class CondensedOracle(RuleOracle):
 
     interior [dof] u of one cell; trace [dof] û of its facets (CG: values of the functions that are not interior);
     aux [row]; constants [constant]; tau [facet, cell, component] where the stabilization follows states.
+    tables: of other functions than the discretization's.
     """
 
-    def __init__(self, discretization, mixed: bool = False, tau: np.ndarray | None = None):
+    def __init__(self, discretization, tau: np.ndarray | None = None, tables: CellTables | None = None):
         super().__init__(discretization)
         self.given_tau = tau
         self.components = discretization.physics.num_components
-        self.functions = _functions(discretization, mixed)
-        self.num_eliminated = self.functions.num_interior * self.components
+        if tables is not None:
+            self.tables = tables
 
     @cached_property
-    def tables(self):
+    def tables(self) -> CellTables:
         """Functions at the points of the rules."""
-        return self.functions.tables(self.discretization.quadrature_degree)
+        return cell_tables(self.discretization)
 
     # Element vectors and matrices ------------------------------------------------------------------------
 
@@ -249,14 +277,6 @@ class _Points:
             slopes = values.reshape(*values.shape[:2], trials.shape[1], -1)
             values = np.einsum("qcre,qrj->qcje", slopes, trials, optimize=True)
         return np.tensordot(self.weight[:, None] * functions, values, (0, 0))
-
-
-def _functions(disc, mixed: bool):
-    element, k = disc.spaces[0].element, disc.options.degree
-    if not isinstance(element, TraceElement):
-        return LagrangeFunctions(disc.mesh.cell, k)
-    enriched = disc.mesh.cell in ("quadrilateral", "hexahedron") and disc.options.hdg_enrich
-    return (MixedFunctions if mixed else LiftedFunctions)(disc.mesh.cell, k, k + 1 if enriched else k)
 
 
 def _sum(parts: np.ndarray, epsilon: float) -> np.ndarray:

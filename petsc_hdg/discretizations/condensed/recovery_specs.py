@@ -1,4 +1,4 @@
-"""Kernel specs of what follows a condensed solve: gradient, superconvergent solution, errors, fluxes."""
+"""Kernel specs of what follows a condensed solve: gradient, superconvergent solution, errors."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ import numpy as np
 from ...codegen import KernelSpec, Launch
 from ...reference import ReferenceElement, cell_quadrature, facet_quadrature, tabulate
 from .arguments import ARGUMENTS
-from .specs import CONDENSE_POINT
 
 STAR_THREADS = {True: 64, False: 1}  # of a work-group, on a GPU and on a CPU
 
 
 class RecoverySpecs:
-    """Macros, tables and launch shapes of the kernels hdg_collect, hdg_gradient, hdg_star, hdg_flux, hdg_error and
+    """Macros, tables and launch shapes of the kernels hdg_collect, hdg_gradient, hdg_star, hdg_error and
     hdg_integral (integral_specs.py).
 
     disc: a condensed discretization.
@@ -105,25 +104,6 @@ class RecoverySpecs:
         at_points = self.star_quadrature.num_points * (d * d + c * d + 1 + c) + n
         return n * n + c * n + (0 if self.disc.is_affine else at_points)
 
-    def flux_spec(self) -> KernelSpec:
-        """Spec of `hdg_flux`."""
-        disc = self.disc
-        tables = {**disc.cell_tables(disc.quadrature), **disc.facet_tables()}
-        tables["ONES"] = self._facet_sums(tables["OP"])
-        if disc.has_sides:
-            tables["FACET_OP"] = disc.facet_operator_table(disc.quadrature_degree)
-        if disc.physics.has_boundary_f1:
-            tables["FACET_ONES"] = self._facet_sums(tables["FACET_OP"])
-        macros = {"NQ": disc.quadrature.num_points, "NQF": tables["FACET_WEIGHTS"].shape[1]}
-        return self.spec("hdg_flux", macros, tables, headers=CONDENSE_POINT)
-
-    def _facet_sums(self, table: np.ndarray) -> np.ndarray:
-        """Gradients of the sum of the trace functions of each facet [point, dim, facet] from a table of functions
-        [..., point, 1 + dim, function]."""
-        gradients = table.reshape(-1, *table.shape[-2:])[:, 1:, self.disc.num_interior :]
-        shape = (*gradients.shape[:2], self.disc.num_facets_of_cell, -1)
-        return np.ascontiguousarray(gradients.reshape(shape).sum(axis=-1))
-
     def jumps_spec(self) -> KernelSpec:
         """Spec of `hdg_jumps`, which reads no physics and no geometry."""
         disc, points = self.disc, self.jump_tables()[1].size
@@ -140,14 +120,12 @@ class RecoverySpecs:
         jumps = disc.lift.jumps(degree).reshape(len(weights), -1)
         return np.ascontiguousarray(jumps.T), weights, mean
 
-    def spec(
-        self, name, macros: dict, tables: dict, local_size=0, local_bytes=0, headers=(), files=(), items=1, row=""
-    ):
+    def spec(self, name, macros: dict, tables: dict, local_size=0, local_bytes=0, files=(), items=1, row=""):
         """The KernelSpec of a kernel of `files` (that of its name), whose work-items share nothing without local_size.
         items, row: of its Launch."""
         disc = self.disc
         point = ("geometry.clh", "geometry_nodes.clh", "point.clh")
-        sources = (*point, *headers, "hdg_recovery.clh", *(files or (f"{name}.cl",)))
+        sources = (*point, "hdg_recovery.clh", *(files or (f"{name}.cl",)))
         macros = {**disc.point_macros(), "NFUN": disc.num_functions, **macros}
         how = {"rows": macros.get("NOBJ", 0), "arguments": ARGUMENTS[name], "launch": Launch(1, items, row)}
         size = local_size or disc.limits.group(32)

@@ -12,7 +12,7 @@ from ..congruence import Shapes, congruent_cells
 from ..dofmap import AuxiliaryRows, FieldSpace
 from ..strong_conditions import StrongConditions
 from ..transposition import DeviceLimits
-from .specs import CondensedSpecs, check_lines
+from .specs import CondensedSpecs
 
 RATES = "u_t"  # behind the user's auxiliary fields: rates of the interior, where the physics has them
 MOST_CONDITIONS = 31  # bits of the mask that tells which natural conditions hold on a facet
@@ -24,8 +24,7 @@ class CondensedDiscretization(CondensedSpecs, StrongConditions, Discretization):
     All fields share these functions; degree of freedom = function * components + component, interior functions first.
     Subclasses give cell_element, the trace space, `operator_table` and `facet_tables`.
 
-    limits: what kernels may take of the device they are meant for. Raises OptionError where `-fe_kernel` can have no
-    effect there.
+    limits: what kernels may take of the device they are meant for.
     """
 
     is_condensed = True
@@ -39,8 +38,6 @@ class CondensedDiscretization(CondensedSpecs, StrongConditions, Discretization):
         self.spaces = (FieldSpace(name, self.trace_element, physics.num_components, 0, 0, 0),)
         rates = (Auxiliary(physics.num_components, "nodal", RATES),) if self.in_time else ()
         self.auxiliary = AuxiliaryRows((*physics.auxiliary, *rates), self.cell_element)
-        if options.kernel == "tensor":
-            check_lines(self)
 
     def _check_physics(self) -> None:
         """Raise PhysicsError for a physics that a trace system cannot hold."""

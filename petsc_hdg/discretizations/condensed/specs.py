@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 
 from ...codegen import KernelSpec, Launch
 from ...codegen.preamble import CONSTANT_BYTES, SCATTERED_BYTES
-from ...errors import OptionError
 from ...options import is_number
 from ...reference import cell_quadrature, facet_quadrature, tabulate
 from ..symmetry import has_symmetric_derivative
@@ -20,7 +20,7 @@ from .launch_shapes import (
     MOST_BYTES,
     MOST_REALS,
     MOST_TENSOR_BYTES,
-    WITH_MATRICES,
+    WHOLE,
     ThreadShape,
     TileShape,
     WarpShape,
@@ -54,48 +54,8 @@ def are_parallelepipeds(nodes: np.ndarray, cell_nodes: np.ndarray) -> bool:
     return True
 
 
-def lines_pay(disc) -> bool:
-    """True if sums along lines are the fastest way: on hexahedra of some degree (measured, see benchmarks/NOTES.md)."""
-    may = disc.mesh.cell == "hexahedron" and disc.options.degree >= LEAST_DEGREE
-    return may and not _missing(disc) and not disc.holds_matrices
-
-
-def check_lines(disc) -> None:
-    """Raises OptionError where `-fe_kernel tensor` can have no effect on how cells are condensed."""
-    missing = _missing(disc)
-    if missing:
-        prefix = disc.options.prefix
-        raise OptionError(
-            f"-{prefix}fe_kernel tensor condenses cells of hdg_gpu by sums along lines on tensor cores, which takes "
-            f"{missing}; use auto"
-        )
-
-
-def _missing(disc) -> str:
-    """Requirements that are not met, each with what there is instead; empty if all are."""
-    if disc.mesh.shape.is_simplex:
-        return f"quadrilaterals or hexahedra, the mesh has {disc.mesh.cell} cells"
-    if disc.components > 1:
-        return f"one component, physics '{disc.physics.name}' has {disc.components}"
-    if disc.has_sides:
-        return "a projected flux and a stabilization that does not depend on the state"
-    if disc.options.precision != "double":
-        return f"double precision, not {disc.options.precision}"
-    if disc.limits.ptx < PTX:
-        return "an NVIDIA GPU of compute capability 9.0 or higher, which the device is not"
-    if disc.line_factors is None:
-        return "functions and points that are products of those of a line"
-    if disc.line_shape is None:
-        return (
-            f"more registers or local memory for a {disc.mesh.cell} of degree {disc.options.degree} than the device has"
-        )
-    return ""
-
-
 class CondensedSpecs:
     """The part of CondensedDiscretization that describes its kernels; see there for the attributes it reads."""
-
-    shares_multipliers = True  # between the warps of a cell: as fast as without or faster (benchmarks/NOTES.md)
 
     @property
     def stabilization_mode(self) -> int:
@@ -242,49 +202,35 @@ class CondensedSpecs:
         rows = self.components * (1 + self.dim)
         return rows * (rows + 1)
 
-    def condense_spec(self, name: str = "condense") -> KernelSpec:
-        """Spec of `condense`, `condense_solve` or `condense_residual`."""
+    def condense_spec(self, name: str = "condense", transposed: bool = False) -> KernelSpec:
+        """Spec of a kernel of condensation, `condense_…`; transposed: with the transposed matrices of cells, of
+        `condense_product`, `condense_given` and `condense_kept`."""
         shape = self.shape_of(name)
         if isinstance(shape, WarpShape):
             return self._warp_spec(shape)
         if isinstance(shape, ThreadShape):
             return self._thread_spec(shape)
-        constant = name == "condense" and self.is_constant
+        own, constant = name == "condense", name == "condense" and self.is_constant
         terms = constant_terms(self) if constant else {}
-        macros = {
-            **self.sum_macros(shape),
-            "CONSTANT": int(constant),
-            "INVERT": int(name == "condense" and self.keeps_inverse),
-            "NTERMS": len(terms["TERM_ROW"]) if constant else 0,
-        }
-        behind = [] if name == "condense" else ["condense_residual.clh"]
-        if constant:
-            behind.append("condense_constant.clh")
-        sources = (*_POINTS, *self.tile_sources(shape, name), *behind, f"{name}.cl")
+        macros = {"TRANSPOSED": int(transposed), "INVERT": int(own and self.keeps_inverse), "CONSTANT": int(constant)}
+        macros |= {**self.sum_macros(shape), "NTERMS": len(terms["TERM_ROW"]) if constant else 0}
+        eliminate = "condense_patch" if shape.panel else f"condense_eliminate{'_thread' * (shape.threads == 1)}"
+        files = "condense_tile", eliminate, "condense_sum", *(["condense_constant"] if constant else [])
+        sources = (*_POINTS, *(f"{file}.clh" for file in files), f"{name}.cl")
         return self.spec(name, sources, macros, {**self._tables, **terms}, shape)
 
-    def product_spec(self, name: str, transposed: bool) -> KernelSpec:
-        """Spec of `condense_product`, `condense_given`, `condense_kept`, with matrices of cells or their transposes."""
-        shape = self.shape_of("condense" if name == "condense_kept" else name)
-        macros = {**self.sum_macros(shape), "TRANSPOSED": int(transposed), "INVERT": 0}
-        behind = ["condense_residual.clh"] if name == "condense_product" else []
-        sources = (*_POINTS, *self.tile_sources(shape, name), *behind, f"{name}.cl")
-        return self.spec(name, sources, macros, dict(self._tables), shape)
-
-    def tile_sources(self, shape: TileShape, name: str) -> list[str]:
-        """Files of sums over points, and of the elimination of kernels that have one."""
-        if shape.panel:
-            return ["condense_tile.clh", "condense_patch.clh", "condense_sum.clh"]
-        eliminates = name in WITH_MATRICES and name != "condense_element"
-        eliminate = ["condense_eliminate_thread.clh" if shape.threads == 1 else "condense_eliminate.clh"]
-        return ["condense_tile.clh", *(eliminate if eliminates else []), "condense_sum.clh"]
+    def flux_spec(self) -> KernelSpec:
+        """Spec of `condense_residual` without rates, and without values and fluxes of natural conditions: rows of the
+        trace are then fluxes out of the cell."""
+        spec = self.condense_spec("condense_residual")
+        macros = {**spec.macros, "RATE": -1, "BOUNDARY_FLUXES": 0, "BOUNDARY_VALUES": 0}
+        return replace(spec, macros=macros | ({} if self.physics.has_boundary_f1 else {"NATURAL": 0}))
 
     def _warp_spec(self, shape: WarpShape) -> KernelSpec:
         """Spec of `condense` by tensor cores."""
         make = warp_constant if self.sums_matrices else warp_points if self.factors is None else warp_tensor
         sources, tables, macros = make(self, shape)
         macros = {**macros, **self.limits.macros, **self.sum_macros(shape)}
-        macros["SHARED_MULTIPLIERS"] = int(self.shares_multipliers and shape.warps > 1)
         return self.spec("condense", (*_POINTS, *sources), macros, {**tables, **self._tables}, shape)
 
     def _thread_spec(self, shape: ThreadShape) -> KernelSpec:
@@ -364,12 +310,12 @@ class CondensedSpecs:
     @cached_property
     def uses_threads(self) -> bool:
         """True if threads of a GPU may condense a cell each."""
-        return self.limits.is_gpu and not self.uses_lines and not self.has_sides
+        return self.limits.is_gpu and not self.has_sides
 
     @cached_property
     def uses_warps(self) -> bool:
         """True if tensor cores of an NVIDIA GPU may condense; sums over points of small matrices are faster without."""
-        pays = self.is_constant or self.uses_lines or self.num_functions * self.components > LEAST_ROWS
+        pays = self.is_constant or self.num_functions * self.components > LEAST_ROWS
         return self.limits.ptx >= PTX and self.options.precision == "double" and pays and not self.has_sides
 
     @cached_property
@@ -417,8 +363,8 @@ class CondensedSpecs:
         return vectors + self._point_block() + 2 * self.num_facets_of_cell * self.components
 
     @cached_property
-    def line_factors(self) -> TensorFactors | None:
-        """Functions as products of those of a line, or None where they are no such products."""
+    def line_factors(self) -> TensorFactors:
+        """Functions of hexahedra as products of those of a line."""
         return tensor_factors(self)
 
     @property
@@ -428,8 +374,11 @@ class CondensedSpecs:
 
     @cached_property
     def uses_lines(self) -> bool:
-        """True if tensor cores' kernel sums along lines: where asked for, and by itself where that is faster."""
-        return self.options.kernel == "tensor" or self.options.kernel == "auto" and lines_pay(self)
+        """True if tensor cores' kernel sums along lines, where that is the fastest way: on hexahedra of some degree
+        (benchmarks/NOTES.md)."""
+        may = self.mesh.cell == "hexahedron" and self.options.degree >= LEAST_DEGREE and not self.holds_matrices
+        may = may and self.uses_warps and self.components == 1 and self.has_jumps
+        return may and self.line_shape is not None
 
     @property
     def sums_matrices(self) -> bool:
@@ -466,34 +415,13 @@ class CondensedSpecs:
         """Launch shape of a kernel of condensation."""
         if name == "condense" and (self.thread_shape or self.warp_shape):
             return self.thread_shape or self.warp_shape
-        whole = (self.num_interior + self.num_trace) * self.components
-        size = whole if name in ("condense", "condense_given") else self.num_eliminated
-        return self.tile_shape(name, size)
-
-    def tile_shape(self, name: str, size: int) -> TileShape:
-        """Launch shape of a kernel whose matrices have `size` rows, by tiles."""
         whole, points = self.num_functions * self.components, self._tables["FACET_WEIGHTS"].size
-        points = max(points, self.quadrature.num_points)
+        size, points = whole if name in WHOLE else self.num_eliminated, max(points, self.quadrature.num_points)
+        name = name.replace("condense_kept", "condense")  # whose matrices it finds
         return tile_shape(size, whole, self.components, self._point_block(), self.real_bytes, self.limits, name, points)
 
-
-_POINTS = ("geometry.clh", "geometry_nodes.clh", "point.clh", *CONDENSE_POINT)
-
-
-def class_shape(disc, name: str = "condense_element") -> TileShape:
-    """Launch shape of `condense_element` or `condense_shared` of a CondensedDiscretization."""
-    return disc.tile_shape(name, disc.num_functions * disc.components)
-
-
-def class_specs(disc) -> dict[str, KernelSpec]:
-    """Specs of `condense_element`, `condense_shared` and the kernels of condense_classes.cl, by name."""
-    found = {}
-    for name in ("condense_element", "condense_shared"):
-        shape = class_shape(disc, name)
-        sources = (*_POINTS, *disc.tile_sources(shape, name), f"{name}.cl")
-        found[name] = disc.spec(name, sources, {**disc.sum_macros(shape), "INVERT": 0}, dict(disc._tables), shape)
-    sizes = {"NE": disc.num_eliminated, "NM": disc.num_trace_dofs, "NDOF": disc.num_trace_dofs}
-    for name in ("condense_recover_shared", "condense_spread"):
-        sources = ("gather_tvector.clh", "condense_classes.cl")
-        found[name] = KernelSpec(name, sources, sizes, {}, "", disc.options.precision, 64)
-    return found
+    def class_specs(self) -> dict[str, KernelSpec]:
+        """Specs of the kernels of cells that share solvers, by name."""
+        found = {name: self.condense_spec(name) for name in ("condense_element", "condense_shared")}
+        given = ("condense_spread.cl",), {"NM": self.num_trace_dofs}, {}, "", self.options.precision, 64
+        return found | {"condense_spread": KernelSpec("condense_spread", *given)}

@@ -1,6 +1,4 @@
-"""Functions and points of quadrilaterals and hexahedra as products of those of a line: tables of
-condense_warp_tensor.cl.
-"""
+"""Functions and points of hexahedra as products of those of a line: tables of condense_warp_tensor.cl."""
 
 from __future__ import annotations
 
@@ -51,12 +49,12 @@ class TensorFactors:
     @property
     def columns(self) -> int:
         """Columns of the matrix of a line (COLUMNS in condense_warp_tensor.cl)."""
-        return self.nodes * self.dim + 3
+        return 3 * self.nodes + 3
 
     @property
     def slice_columns(self) -> int:
-        """Columns of the matrix of a slice (COLUMNS_SLICE there), 0 in 2D."""
-        return 2 * self.nodes**2 + 4 * self.nodes + 1 if self.dim == 3 else 0
+        """Columns of the matrix of a slice (COLUMNS_SLICE there)."""
+        return 2 * self.nodes**2 + 4 * self.nodes + 1
 
     @property
     def index_reals(self) -> int:
@@ -65,80 +63,32 @@ class TensorFactors:
 
     def team_reals(self, held: int) -> int:
         """Reals of local memory in which a team sums with `held` slices of points (SUM_REALS there)."""
-        face, lines = self.line_points ** (self.dim - 1), self.line_points ** (self.dim - 2)
-        block, matrix = (1 + self.dim) * (2 + self.dim), max(0, self.slice_columns - 1) * self.slice_columns
-        ends = 2 * self.nodes * (self.nodes + 1)
-        return 4 * self.dim * face + held * face * block + lines * (self.columns - 1) * self.columns + ends + matrix
-
-    def reference_gradients(self) -> np.ndarray:
-        """Values and reference gradients [point, …, 1 + dim, function] as products."""
-        dim = self.dim
-        numbers = [self._product([self.slopes if a == r else self.values for a in range(dim)]) for r in range(-1, dim)]
-        return np.stack(numbers, axis=dim)
-
-    def jumps(self, axis: int, end: int) -> np.ndarray:
-        """u - û [point, …, function] on a facet as products."""
-        lines = [self.ends[:, [end]] if a == axis else self.values for a in range(self.dim)]
-        return np.squeeze(self._product(lines), axis=axis)
-
-    def _product(self, lines) -> np.ndarray:
-        dim, factors = self.dim, []
-        for axis, line in enumerate(lines):
-            shape = [1] * dim + [len(self.places)]
-            shape[axis] = line.shape[1]
-            factors.append(line[self.places[:, axis]].T.reshape(shape))
-        return np.prod(np.broadcast_arrays(*factors), axis=0)
+        face, block, ends = self.line_points**2, 4 * 5, 2 * self.nodes * (self.nodes + 1)
+        lines, matrix = (count * (count - 1) for count in (self.columns, self.slice_columns))
+        return 12 * face + held * face * block + self.line_points * lines + ends + matrix
 
 
-def tensor_factors(disc) -> TensorFactors | None:
-    """The factors of a hybridizable discretization's tables, or None where these are no such products."""
-    if disc.mesh.shape.is_simplex or not disc.has_jumps:
-        return None
-    found = _factors(disc)
-    if found is None:
-        return None
-    table, jumps = disc.operator_table(disc.quadrature.points), disc.jump_table().reshape(-1, disc.num_functions)
-    pairs = [(found.reference_gradients(), table[found.points])]
-    for axis, end in product(range(disc.dim), range(2)):
-        pairs.append((found.jumps(axis, end), jumps[found.facet_points[axis, end]]))
-    scale = np.abs(table).max()
-    return found if all(np.abs(a - b).max() <= TOLERANCE * scale for a, b in pairs) else None
-
-
-def _factors(disc) -> TensorFactors | None:
+def tensor_factors(disc) -> TensorFactors:
+    """The factors of the tables of a hybridizable discretization on hexahedra."""
     dim, element = disc.dim, disc.cell_element
     line, nodes = _line(disc.quadrature.points), _line(element.nodes)
     count, inner = len(nodes), disc.num_interior
-    if len(line) ** dim != disc.quadrature.num_points or count**dim != inner:
-        return None
-    values = np.zeros((count + 2, len(line)))
-    values[:count] = lagrange(nodes, line)[0].T
-    places = np.zeros((disc.num_functions, dim), dtype=np.int64)
-    places[:inner] = _place(element.nodes, nodes)
+    places = _place(np.concatenate([element.nodes, disc.trace_element.nodes]), nodes)
     points = _by_place(_place(disc.quadrature.points, line), len(line))
-    rules, jumps = facet_quadrature(disc.mesh.cell, disc.quadrature_degree)[0], disc.jump_table()
+    rules, normals = facet_quadrature(disc.mesh.cell, disc.quadrature_degree)
     per_facet = disc.num_trace // len(rules)
     facet_points = np.zeros((dim, 2, *[len(line)] * (dim - 1)), dtype=np.int64)
     for facet, rule in enumerate(rules):
-        axis = next(a for a in range(dim) if np.ptp(rule.points[:, a]) < TOLERANCE)
+        axis = int(np.abs(normals[facet]).argmax())
         end, others = int(rule.points[0, axis] > 0.5), [a for a in range(dim) if a != axis]
-        if len(rule.points) != len(line) ** (dim - 1):
-            return None
         on_line = _place(rule.points[:, others], line)
         facet_points[axis, end] = _by_place(on_line, len(line)) + facet * len(rule.points)
-        mine = slice(inner + facet * per_facet, inner + (facet + 1) * per_facet)
-        traces = -jumps[facet][:, mine]
-        choices = np.array(list(product(range(count), repeat=dim - 1)))
-        shapes = np.prod([values[choices[:, k]][:, on_line[:, k]] for k in range(dim - 1)], axis=0)
-        nearest = np.abs(traces.T[:, None] - shapes[None]).max(axis=2).argmin(axis=1)
-        places[mine, axis] = count + end
-        for k, other in enumerate(others):
-            places[mine, other] = choices[nearest, k]
-    slopes = np.zeros_like(values)
+        places[inner + facet * per_facet :, axis][:per_facet] = count + end
+    values, slopes, ends = (np.zeros((count + 2, width)) for width in (len(line), len(line), 2))
+    values[:count] = lagrange(nodes, line)[0].T
     table = disc.operator_table(disc.quadrature.points[points[(slice(None), *[0] * (dim - 1))]])[:, 1]
     for m in range(count + 2):
         slopes[m] = table[:, places[:, 0] == m].sum(axis=1)
-    ends = np.zeros((count + 2, 2))
     ends[:count] = lagrange(nodes, np.array([0.0, 1.0]))[0].T
     ends[[count, count + 1], [0, 1]] = -1
     return TensorFactors(values, slopes, ends, places, points, facet_points)
@@ -164,19 +114,19 @@ def _by_place(places: np.ndarray, count: int) -> np.ndarray:
 
 def tensor_tables(factors: TensorFactors, shape: WarpShape, room: int) -> tuple[dict, dict]:
     """Tables and macros; room: reals of local memory of a team, which holds as many slices of points as fit."""
-    nodes, points, dim = factors.nodes, factors.line_points, factors.dim
+    nodes, points = factors.nodes, factors.line_points
     line = np.zeros((points + 2, nodes + 2, 2))
     line[:points] = np.stack([factors.values, factors.slopes], axis=-1).transpose(1, 0, 2)
     line[points:, :, 1] = factors.ends.T
-    first, slices = _line_rows(line, dim), _slice_rows(line) if dim == 3 else None
-    before = slices if dim == 3 else first
-    last = _last_rows(line, factors.places, before, _indices(shape))
+    first = _line_rows(line)
+    slices = _slice_rows(line, first.names)
+    last = _last_rows(line, factors.places, slices.names, _indices(shape))
     tables = {
         "LINE": line,
         "LINE_FACTORS": first.by_point,
-        "SLICE_FACTORS": slices.by_point if dim == 3 else np.zeros(2),
+        "SLICE_FACTORS": slices.by_point,
         "LAST_FACTORS": last.by_point,
-        "FROM": np.concatenate([first.parents, *([slices.parents] if dim == 3 else []), last.parents]),
+        "FROM": np.concatenate([first.parents, slices.parents, last.parents]),
         "HAS": _has(last.factors, points, shape.size),
         "POINT_AT": factors.points.astype(np.int32),
         "FACET_POINT_AT": factors.facet_points.astype(np.int32),
@@ -228,22 +178,21 @@ class _Rows:
             self.factors[at, :, 1] = self.line[:, place, 1]
 
 
-def _line_rows(line: np.ndarray, dim: int) -> _Rows:
+def _line_rows(line: np.ndarray) -> _Rows:
     """Names (kind, function): kind 0 has the value and the first slope, kind r > 0 that along axis r."""
     count = line.shape[1] - 2
-    rows = _Rows(line, count * dim + 3)
+    rows = _Rows(line, 3 * count + 3)
     for m in range(count + 2):
         rows.add((0, m), (0, 1), m)
-    for kind, m in product(range(1, dim), range(count)):
+    for kind, m in product(range(1, 3), range(count)):
         rows.add((kind, m), (kind + 1, kind + 1), m, both=False)
-    rows.add("flux", (dim + 1, dim + 1), None)
+    rows.add("flux", (4, 4), None)
     return rows
 
 
-def _slice_rows(line: np.ndarray) -> _Rows:
+def _slice_rows(line: np.ndarray, before: dict) -> _Rows:
     """Names (kind, first, second function): kind 0 has the value and the slopes in the slice, kind 1 that across."""
     count = line.shape[1] - 2
-    before = _line_rows(line, 3).names
     rows = _Rows(line, 2 * count**2 + 4 * count + 1)
     for n, m in product(range(count + 2), range(count)):
         rows.add((0, m, n), (before[0, m], before[1, m]), n)
@@ -257,14 +206,14 @@ def _slice_rows(line: np.ndarray) -> _Rows:
     return rows
 
 
-def _last_rows(line: np.ndarray, places: np.ndarray, before: _Rows, indices: int) -> _Rows:
+def _last_rows(line: np.ndarray, places: np.ndarray, before: dict, indices: int) -> _Rows:
     """Functions of the cell at `places` [function, axis], then the flux."""
     count = line.shape[1] - 2
     rows = _Rows(line, indices)
     for i, (*others, last) in enumerate(places.tolist()):
-        at, inside = before.names[(0, *others)], max(others) < count
-        rows.add(i, (at, before.names[(1, *others)] if inside else at), last, both=inside)
-    rows.add("flux", (before.names["flux"], before.names["flux"]), None)
+        at, inside = before[(0, *others)], max(others) < count
+        rows.add(i, (at, before[(1, *others)] if inside else at), last, both=inside)
+    rows.add("flux", (before["flux"], before["flux"]), None)
     return rows
 
 

@@ -11,6 +11,7 @@ from ...errors import PhysicsError, collectively
 from ...mesh.shapes import CELLS, SHAPES
 from ...reference import is_tensor, lobatto_cell_quadrature, lobatto_facet_quadrature, on_facets, tensor_points
 from ..base import STEP_INWARDS, cell_fastest, check_one_degree, padded
+from ..block_specs import block_specs
 from ..lines import tensor_order
 from ..primal import PrimalDiscretization
 from ..symmetry import foreign_diffusion
@@ -26,10 +27,6 @@ PLAIN = {  # sources -> their kernels: programs of what is used together
     (*in_roles("sipg_facet.cl", "matrix"), "sipg_facet_coupling.cl"): ("sipg_facet_matrix", "sipg_facet_coupling"),
     ("point_block.clh", *in_roles("sipg_facet.cl", "diagonal")): ("sipg_facet_diagonal",),
 }
-MOST_ITEMS = 256  # of a work-group that inverts a block
-APPLY_GROUP = 64  # work-items that multiply by inverted blocks: of whole cells, of one where it has more
-TILE, TILE_GROUP = 32, 128  # cells and entries of blocks that a work-group turns, its work-items
-MOST_IN_REGISTERS = 96  # rows of a block of which each work-item has a column in registers
 SAME = 1e-9  # distance of reference coordinates that are the same
 STEEP = 0.5  # each of two cells closes half of a jump
 DEGREES = {"triangle": (1, 6), "tetrahedron": (1, 6), "quadrilateral": (1, 40), "hexahedron": (1, 8)}
@@ -296,22 +293,7 @@ class InteriorPenalty(PrimalDiscretization):
 
     def cell_block_specs(self, inverse: str = "") -> dict[str, KernelSpec]:
         """Specs of `column`, `turn`, `invert` and `apply` of diagonal blocks; inverse: the type of inverses."""
-        size, limits = self.num_dofs, self.limits
-        most = min(MOST_ITEMS, limits.max_work_group) if limits.is_gpu else 1
-        items = next(n for n in range(min(size, most), 0, -1) if size % n == 0)
-        in_registers = limits.is_gpu and 1 < size <= min(most, MOST_IN_REGISTERS)
-        macros = {"NDOF": size, "GROUP": min(size, most), "ITEMS": items, "TILE": TILE, "TILE_GROUP": TILE_GROUP}
-        macros |= {"IN_REGISTERS": int(in_registers), "APPLY_GROUP": items * max(1, APPLY_GROUP // items)}
-        macros |= {"INVERSE": inverse} if inverse else {}
-        tables = {"ROW": self.row_of_dof.astype(np.int32)}
-        shapes = {"column": (Launch(1, size, "stride"), 64), "invert": (Launch(1, macros["GROUP"]), macros["GROUP"])}
-        shapes["apply"] = Launch(1, items), macros["APPLY_GROUP"]
-        shapes["turn"] = Launch(TILE, TILE_GROUP * -(-(size**2) // TILE)), TILE_GROUP
-        given = ("cell_block.cl",), macros, tables, "", self.options.precision
-        return {
-            name: KernelSpec(f"cell_block_{name}", *given, local_size, launch=launch)
-            for name, (launch, local_size) in shapes.items()
-        }
+        return block_specs(self.num_dofs, self.limits, self.options.precision, self.row_of_dof, inverse)
 
     def flux_spec(self) -> KernelSpec:
         """Spec of `sipg_boundary_flux`."""

@@ -98,21 +98,9 @@ def facet_groups(kinds: FacetKinds, size: int) -> FacetGroups:
 
 
 def _distinct(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """One of each kind of rows [row, uint16], and which kind each row is: by a sum of their numbers with random
-    weights, or if rows of one sum differ by the rows themselves."""
-    words = np.zeros((len(rows), -(-rows.shape[1] // 4) * 4), dtype=np.uint16)
-    words[:, : rows.shape[1]] = rows
-    words = words.view(np.uint64)
-    keys = np.zeros(len(rows), dtype=np.uint64)
-    for weight, column in zip(
-        np.random.default_rng(5).integers(1, 2**63, words.shape[1], np.uint64), words.T, strict=True
-    ):
-        keys += (weight | np.uint64(1)) * column
-    _, chosen, kind = np.unique(keys, return_index=True, return_inverse=True)
-    if (words[chosen[kind]] != words).any():
-        _, chosen, kind = np.unique(
-            words.view(f"V{8 * words.shape[1]}").ravel(), return_index=True, return_inverse=True
-        )
+    """One of each kind of rows [row, uint16], and which kind each row is."""
+    whole = np.ascontiguousarray(rows).view(f"V{rows.itemsize * rows.shape[1]}").ravel()
+    _, chosen, kind = np.unique(whole, return_index=True, return_inverse=True)
     return chosen, kind.ravel()
 
 

@@ -5,16 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ...codegen import KernelSpec
+from ..block_specs import block_specs
 from ..transposition import DeviceLimits
 from .layout import TraceLayout
 
-PACKED_CELLS, PACKED_THREADS = 32, 256  # of a work-group of the packed product on a GPU
 ASYMMETRY_CELLS = 64
 SYMMETRIC_CHUNK = 10  # unknowns that a thread of trace_symmetric.cl takes at once, at most
 SYMMETRIC_CELLS = {True: (256, 128, 64, 32), False: (64, 32, 16)}  # of a patch on a GPU, and on a CPU
 SYMMETRIC_LOCAL = 24 << 10  # bytes of local memory that a patch may take, so that several are in flight
 SYMMETRIC_PLACES = 0.75  # facets of a patch over those of its cells, at most a little more
-BLOCK_THREADS = 32  # of a work-group that inverts one facet block
 CONGRUENT_THREADS = 256  # of a work-group that are sure to have registers enough
 CONGRUENT_FACETS, CONGRUENT_ROWS = 64, 16  # of a work-group, and of a thread on a GPU
 LARGE_GROUPS = {4: 256}  # facets of a work-group on a GPU for blocks of a size that do better so
@@ -68,46 +67,46 @@ class TraceSpecs:
         return 8 if self.precision == "double" else 4
 
     def dense_blocks(self) -> dict[str, KernelSpec]:
-        """Kernels of trace_dbf.cl, by name."""
-        macros = {**self._macros(), "NA": self.layout.num_slots, "BLOCKED": int(self.layout.is_blocked)}
-        names = [f"trace_dbf_{n}" for n in ("assemble", "product", "product_facet", "transposed", "column")]
-        size = 256 if self.limits.is_gpu else 64
-        return {
-            n: self._spec(n, ("trace_numbers.clh", "trace_stored.clh", "trace_dbf.cl"), macros, size) for n in names
-        }
+        """Kernels of trace_dbf.cl, by name, and `trace_assemble`."""
+        macros = {"NA": self.layout.num_slots, "ROWS": self.dense_rows}
+        sizes = dict.fromkeys(("product", "transposed", "column"), 256 if self.limits.is_gpu else 64)
+        return self._of_facets("dbf", sizes, macros, assembles=True)
+
+    @property
+    def dense_rows(self) -> int:
+        """Rows of a work-item of a product with dense blocks: those of a facet on a CPU, where they are a vector."""
+        return self.layout.block if not self.limits.is_gpu and self.layout.block > 2 else 1
+
+    def _of_facets(self, kind: str, sizes: dict[str, int], macros: dict, assembles=False) -> dict[str, KernelSpec]:
+        """Kernels trace_KIND_NAME of trace_KIND.cl, by name, with work-groups of sizes[NAME], and `trace_assemble`."""
+        files = *(["trace_assemble.cl"] if assembles else []), f"trace_{kind}.cl"
+        sources, macros = ("trace_numbers.clh", "trace_stored.clh", *files), {**self._macros(), **macros}
+        names = {f"trace_{kind}_{name}": size for name, size in sizes.items()}
+        names |= {"trace_assemble": 64} if assembles else {}
+        return {name: self._spec(name, sources, macros, size) for name, size in names.items()}
 
     def element_matrices(self) -> dict[str, KernelSpec]:
         """Kernels of trace_element.cl, by name, and `assemble`."""
-        cells, rows = self.packed_shape()
-        macros = {**self._macros(), "NDOF": self.cell_dofs, "CELLS": cells, "ROWS": rows}
+        macros = {**self._macros(), "NDOF": self.cell_dofs}
         sources = ("gather_tvector.clh", "trace_stored.clh", "trace_element.cl")
-        names = [f"trace_element_{n}" for n in ("store", "pack", "unpack", "product", "transposed", "column")]
-        specs = {n: self._spec(n, sources, macros, 128) for n in [*names, "trace_packed_column"]}
-        name, reals = "trace_packed_product", cells * self.cell_dofs
-        specs[name] = self._spec(name, sources, macros, cells * rows, reals * self.real_bytes)
-        specs["trace_asymmetry"] = self.asymmetry()
+        names = [f"trace_element_{n}" for n in ("store", "product", "transposed", "column")]
+        specs = {n: self._spec(n, sources, macros, 128) for n in names}
         specs["assemble"] = KernelSpec("assemble", ("assemble.cl",), precision=self.precision, local_size=128)
         return specs
 
     def congruent_facets(self) -> dict[str, KernelSpec]:
-        """Kernels of trace_congruent.cl, by name."""
+        """Kernels of trace_congruent.cl, by name, and `trace_assemble`."""
         shape = self.congruent_shape()
         macros = {
-            **self._macros(),
             "NA": self.layout.num_slots,
-            "BLOCKED": int(self.layout.is_blocked),
             "FACETS": shape.facets,
             "ROWS": shape.rows,
             "PARTS": shape.parts,
             "PAIRS": int(self.limits.is_gpu and shape.rows % 2 == 0),
             "STAGED": int(self.limits.is_gpu and self.layout.is_blocked and self.layout.block % 2),
         }
-        sizes = {"assemble": 64, "product": shape.facets * shape.parts, "column": 64}
-        sources = ("trace_numbers.clh", "trace_stored.clh", "trace_congruent.cl")
-        return {
-            f"trace_congruent_{n}": self._spec(f"trace_congruent_{n}", sources, macros, size)
-            for n, size in sizes.items()
-        }
+        sizes = {"product": shape.facets * shape.parts, "column": 64}
+        return self._of_facets("congruent", sizes, macros, assembles=True)
 
     def congruent_shape(self) -> CongruentShape:
         """Launch shape of the product with a dictionary: on a GPU a thread has an even number of rows."""
@@ -140,15 +139,9 @@ class TraceSpecs:
 
     def symmetric_blocks(self, shape: SymmetricShape) -> dict[str, KernelSpec]:
         """Kernels of trace_symmetric.cl, by name, and `trace_asymmetry`."""
-        macros = {
-            **self._macros(), "BLOCKED": int(self.layout.is_blocked), "CELLS": shape.cells, "PARTS": shape.parts,
-            "CHUNK": shape.chunk, "STEP": shape.step,
-        }  # fmt: skip
-        sources = ("trace_numbers.clh", "trace_stored.clh", "trace_symmetric.cl")
+        macros = {"CELLS": shape.cells, "PARTS": shape.parts, "CHUNK": shape.chunk, "STEP": shape.step}
         sizes = {"pairs": 64, "own": 64, "product": shape.threads, "cut": 64, "column": 64}
-        names = {f"trace_symmetric_{n}": size for n, size in sizes.items()}
-        specs = {n: self._spec(n, sources, macros, size) for n, size in names.items()}
-        return {**specs, "trace_asymmetry": self.asymmetry()}
+        return {**self._of_facets("symmetric", sizes, macros), "trace_asymmetry": self.asymmetry()}
 
     def symmetric_shape(self) -> SymmetricShape:
         """Launch shape of the product with a symmetric matrix."""
@@ -165,21 +158,9 @@ class TraceSpecs:
         return shape
 
     def facet_blocks(self) -> dict[str, KernelSpec]:
-        """`trace_block_column`, `_invert`, `_store`, `_apply`, by what follows `trace_block_`."""
-        macros = {"M": self.layout.block, "BLOCKED": int(self.layout.is_blocked), "STORED_SINGLE": int(self.single)}
-        sizes = {"column": 64, "invert": BLOCK_THREADS, "store": 64, "apply": 64}
-        return {
-            n: self._spec(f"trace_block_{n}", ("trace_numbers.clh", "trace_stored.clh", "trace_block.cl"), macros, size)
-            for n, size in sizes.items()
-        }
-
-    def packed_shape(self) -> tuple[int, int]:
-        """Cells of a work-group of the packed product, whose values fit in local memory, and its threads a cell."""
-        cells = PACKED_CELLS if self.limits.is_gpu else 8
-        while cells > 1 and cells * self.cell_dofs * self.real_bytes > self.limits.local_bytes // 2:
-            cells //= 2
-        threads = min(PACKED_THREADS if self.limits.is_gpu else 16, self.limits.max_work_group)
-        return cells, max(1, min(self.cell_dofs, threads // cells))
+        """`column`, `invert` and `apply` of the facets' own blocks."""
+        names = {name: self._macros()[name] for name in ("M", "NC", "NP", "BLOCKED")}
+        return block_specs(self.layout.block, self.limits, self.precision, FACETS=1, **names)
 
     def _macros(self) -> dict[str, int]:
         layout = self.layout
@@ -191,6 +172,7 @@ class TraceSpecs:
             "M": block,
             "NC": components,
             "NP": block // components,
+            "BLOCKED": int(bool(layout) and layout.is_blocked),
             "STORED_SINGLE": int(self.single),
         }
 

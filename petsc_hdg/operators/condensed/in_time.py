@@ -45,7 +45,7 @@ class StateProducts:
         if ("condense_given", transposed) in self.kernels:
             return
         for name in ("condense_product", "condense_given", *(("condense_kept",) if self.disc.keeps_inverse else ())):
-            self.kernels[name, transposed] = Kernel(self.disc.product_spec(name, transposed), self.op.device)
+            self.kernels[name, transposed] = Kernel(self.disc.condense_spec(name, transposed), self.op.device)
         if self.disc.options.check_kernels:
             with collectively(self.disc.mesh.comm):
                 check_products(self, transposed)
@@ -398,7 +398,7 @@ class JointState:
         def recover(_, first: int, count: int, batch: int) -> None:
             self._recover(
                 disc.num_eliminated * count, count, first, disc.stride, op.dofmap.num_owned, op._dofs,
-                op.direction.owned, op.direction.tail, batch, matrices, local.solution, self._target,
+                op.direction.owned, op.direction.tail, batch, None, matrices, local.solution, self._target,
             )  # fmt: skip
 
         local.condense(op.state, op.interior, t, recover, matrices)

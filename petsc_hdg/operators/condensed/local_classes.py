@@ -8,7 +8,6 @@ import numpy as np
 
 from ...device import Kernel, kernels_of
 from ...discretizations.base import padded
-from ...discretizations.condensed.specs import class_shape, class_specs
 from ...discretizations.congruence import Shapes
 
 MOST_SHARE = 1 / 8  # shapes over cells, from which on sharing does not pay
@@ -32,8 +31,8 @@ class LocalClasses:
 
     @cached_property
     def kernels(self) -> dict[str, Kernel]:
-        """`condense_element`, `condense_shared` and those of condense_classes.cl, by name."""
-        return kernels_of(class_specs(self.disc), self.op.device)
+        """`condense_element`, `condense_shared` and `condense_spread`, by name."""
+        return kernels_of(self.disc.class_specs(), self.op.device)
 
     # Solvers of the shapes ----------------------------------------------------------------------------------
 
@@ -52,10 +51,9 @@ class LocalClasses:
         A = np.where((pivots > 0)[:, None, None], A, np.eye(inside))  # of a failure, which `status` tells
         solved = np.linalg.solve(A, np.concatenate([np.broadcast_to(np.eye(inside), A.shape), C], axis=2))
         inverse, recovery = solved[:, :, :inside], -solved[:, :, inside:]
-        self.solver = self._stored(np.concatenate([inverse, B @ inverse], axis=1))
-        self.recovery = self._stored(recovery)
-        schur = np.ascontiguousarray((G + B @ recovery).transpose(2, 0, 1))
-        self.schur = self.arrays.to_device(schur, "cell shapes")  # [column, shape, row]: a tile of matrices
+        self.solver = self._stored(np.concatenate([inverse, B @ inverse], axis=1), (0, 2, 1))
+        # [column, shape, row]: tiles of matrices
+        self.recovery, self.schur = (self._stored(each, (2, 0, 1)) for each in (recovery, G + B @ recovery))
         self._state = self._wanted(t)
 
     def are_found(self, t: float) -> bool:
@@ -65,15 +63,16 @@ class LocalClasses:
     def _wanted(self, t: float) -> tuple:
         return t if self.disc.reads_time else None, self.op.coefficients, self.op.shift
 
-    def _stored(self, matrices: np.ndarray):
-        """Device array [shape, column, row] of matrices [shape, row, column]."""
-        return self.arrays.to_device(np.ascontiguousarray(matrices.transpose(0, 2, 1)), "cell shapes")
+    def _stored(self, matrices: np.ndarray, order: tuple[int, int, int]):
+        """Device array of matrices [shape, row, column] whose axes are in another order."""
+        return self.arrays.to_device(np.ascontiguousarray(matrices.transpose(order)), "cell shapes")
 
     def _matrices(self, t: float) -> np.ndarray:
         """Element matrices [shape, row, column] of the shapes, from the device."""
         op, disc, arrays = self.op, self.disc, self.arrays
         cells, count = self.shapes.representative, self.shapes.count
-        stride, size = padded(count), class_shape(disc).size
+        shape = disc.shape_of("condense_element")
+        stride, size, entries = padded(count), shape.size, shape.scratch_entries
 
         def few(rows: np.ndarray):
             """Device array [row, stride] of the representatives' columns of [row, cell]."""
@@ -81,7 +80,6 @@ class LocalClasses:
             chosen[:, :count] = rows[:, cells]
             return arrays.to_device(chosen if chosen.size else np.zeros(1), "cell shapes")
 
-        entries = class_shape(disc).scratch_entries
         scratch = arrays.empty(entries * padded(count)) if entries else None
         matrices, status = arrays.empty(size * count * size), arrays.zeros(stride)
         self.local.launch(
@@ -106,14 +104,6 @@ class LocalClasses:
         """K of cells first … first + count - 1 into `schur` [column, batch, row]."""
         items = count * self.disc.num_trace_dofs
         self.kernels["condense_spread"](items, count, first, batch, self.shapes.count, self.shape, self.schur, schur)
-
-    def recover(self, trace, particular, interior) -> None:
-        """interior = particular + U trace."""
-        cells, op = self.disc.mesh.num_cells, self.op
-        self.kernels["condense_recover_shared"](
-            cells * self.disc.num_eliminated, cells, self.disc.stride, op.dofmap.num_owned, op._dofs, trace.owned,
-            trace.tail, self.shape, self.recovery, particular, interior,
-        )  # fmt: skip
 
     @property
     def cell_status(self) -> np.ndarray:

@@ -228,14 +228,16 @@ class LocalStage:
                 status=self.status,
             )  # fmt: skip
 
-    def sum(self, trace, interior, t: float) -> None:
-        """Element vectors at (trace, interior), nothing eliminated: `residual` of the trace, `inner` [dof, stride]."""
+    def sum(self, trace, interior, t: float, kernel: Kernel | None = None) -> None:
+        """Element vectors at (trace, interior), nothing eliminated: `residual` of the trace, `inner` [dof, stride].
+
+        kernel: in the place of `condense_residual`, with its arguments."""
         name, outputs = "condense_residual", {"residual": self.residual, "inner": self.inner, "status": self.status}
         self._stabilize(trace, interior, t)
         with stages.event("CellResidual"):
             for cells in self.tiles():
                 scratch = self.scratch_for(name)
-                self.launch(self.kernels[name], cells, trace, interior, t, scratch=scratch, **outputs)
+                self.launch(kernel or self.kernels[name], cells, trace, interior, t, scratch=scratch, **outputs)
 
     @cached_property
     def inner(self):

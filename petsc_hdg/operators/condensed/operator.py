@@ -8,7 +8,6 @@ import numpy as np
 
 from ... import stages
 from ...device import Kernel, kernels_of
-from ...discretizations.condensed.specs import class_specs
 from ...discretizations.forwarded import forwarded
 from ...errors import PetscHdgError, SolveError
 from ...value_checks import plural
@@ -16,7 +15,7 @@ from ..base import DeviceOperator
 from ..check import check_kernels
 from ..facet_numbers import FacetNumbers
 from ..overlap import LAST, OUTER
-from ..trace.stores import TraceStores, is_symmetric
+from ..trace.stores import TraceStores
 from ..vectors import TailedVector
 from .local_classes import most_classes
 from .local_stage import LocalStage
@@ -62,7 +61,6 @@ class CondensedOperator(DeviceOperator):
         self._matrix_of: tuple | None = None  # data that K and U of a linear physics belong to
         self._load_of: tuple | None = None  # data that F(0) and f belong to
         self._shift = self._particular = None
-        self._symmetric: bool | None = None
         self.checked: tuple | None = None  # `taken` when kernels were compared with numpy
 
     @property
@@ -120,7 +118,7 @@ class CondensedOperator(DeviceOperator):
         if not self.is_linear and not self.discretization.in_time:
             self._begin  # noqa: B018
         if self.is_linear and self.discretization.options.hdg_share:
-            for spec in class_specs(self.discretization).values():
+            for spec in self.discretization.class_specs().values():
                 Kernel(spec, self.device)
 
     @cached_property
@@ -177,7 +175,7 @@ class CondensedOperator(DeviceOperator):
         stores = self.stores
         self._load_of = None
         if matrix:
-            self._matrix_of = self._symmetric = None
+            self._matrix_of = None
         take = stores.take if matrix else None
         if matrix:
             stores.begin()
@@ -357,12 +355,6 @@ class CondensedOperator(DeviceOperator):
     def matrix_buffers(self) -> tuple:
         """A buffer of the trace matrices [column, cell, row], and None: no items but cells have matrices."""
         return self.arrays.to_device(self.stores.values, "matrices"), None
-
-    def is_symmetric(self) -> bool:
-        """True if the matrix of the last `linearize` is symmetric, found out once. Collective."""
-        if self._symmetric is None:
-            self._symmetric = is_symmetric(self)
-        return self._symmetric
 
     def local_state(self, x, t: float = 0.0):
         """The interior [eliminated dof, stride] that belongs to a trace, in a buffer that the next call changes."""

@@ -56,6 +56,11 @@ class Recovery:
             self._kernels[name] = Kernel(spec, self.arrays.device)
         return self._kernels[name]
 
+    @cached_property
+    def _flux_kernel(self) -> Kernel:
+        """`condense_residual` for `fluxes`."""
+        return Kernel(self.disc.flux_spec(), self.arrays.device)
+
     def integral_kernel(self, objective) -> Kernel:
         """Kernel of an Objective, for `integrals`. Not collective."""
         return Kernel(condensed_integral_spec(self.specs, objective), self.arrays.device)
@@ -203,16 +208,17 @@ class Recovery:
     def fluxes(self, x, t: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
         """∫ f̂·n out of each cell through each of its facets [cell, facet, component], and ∫ f0 [cell, component].
 
-        f̂·n is f1·n - τ (u - û), as a Neumann condition gives it.
+        f̂·n is f1·n - τ (u - û), as a Neumann condition gives it, lifted where f1 is not linear. A flux is the residual
+        of a facet's functions, whose sum is one there, and ∫ f0 that of all functions of the cell.
         """
-        disc, kernel = self.disc, self.kernel("flux")
-        shape = (disc.num_facets_of_cell + 1, disc.components, disc.stride)
-        sums, tau = self.arrays.zeros(int(np.prod(shape))), self.op.stabilization
-        given = {"facet_tau": tau and tau.buffer, "conditions": self.op._conditions, "out": sums}
-        given["stabilization"] = self.arrays.to_device(disc.stabilization, "stabilization")
-        self._launch(kernel, disc.mesh.num_cells, self.coefficients(x, t), t, **given)
-        rows = self.arrays.to_host(sums, shape, name="fluxes")[..., : disc.mesh.num_cells].astype(float)
-        return np.moveaxis(rows[:-1], -1, 0), rows[-1].T
+        disc, local, to_host = self.disc, self.op.local, self.arrays.to_host
+        interior = self.op.local_state(x, t)
+        local.sum(self.op.trace(x, t), interior, t, self._flux_kernel)
+        buffers = (local.residual, disc.num_trace), (local.inner, disc.num_interior)
+        found = [to_host(rows, (count, disc.components, disc.stride), name="fluxes") for rows, count in buffers]
+        trace, inner = (np.moveaxis(rows[..., : disc.mesh.num_cells].astype(float), -1, 0) for rows in found)
+        shape = disc.mesh.num_cells, disc.num_facets_of_cell, -1, disc.components
+        return trace.reshape(shape).sum(axis=2), trace.sum(axis=1) + inner.sum(axis=1)
 
     def flux(self, label: str, x, t: float, side: str | None = None) -> np.ndarray:
         """∫ f̂·n over the facets of a named boundary [component], out of the cells of a region. Raises OptionError
@@ -267,12 +273,11 @@ class KeptRecovery:
 
     def recover(self, trace, particular, interior) -> None:
         """interior [dof, stride] = U of a TailedVector + particular. Not collective."""
-        op, disc = self.op, self.disc
-        if op.local.classes:
-            op.local.classes.recover(trace, particular, interior)
-            return
-        items = disc.num_eliminated * disc.mesh.num_cells
+        op, disc, classes, given = self.op, self.disc, self.op.local.classes, (None, self.matrices)
+        batch = classes.shapes.count if classes else disc.stride
+        if classes:
+            given = classes.shape, classes.recovery
         self.kernels["condense_recover"](
-            items, disc.mesh.num_cells, 0, disc.stride, op.dofmap.num_owned, op._dofs, trace.owned, trace.tail,
-            disc.stride, self.matrices, particular, interior,
+            disc.num_eliminated * disc.mesh.num_cells, disc.mesh.num_cells, 0, disc.stride, op.dofmap.num_owned,
+            op._dofs, trace.owned, trace.tail, batch, *given, particular, interior,
         )  # fmt: skip

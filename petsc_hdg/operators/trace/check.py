@@ -9,10 +9,10 @@ import numpy as np
 
 from ...device import verdicts
 from ...discretizations.base import cell_fastest, padded
-from ...discretizations.trace.facet_groups import facet_kinds
+from ...discretizations.congruence import Shapes
 from ..check import judge
 from ..vectors import TailedVector
-from .element_matrices import CongruentFacets
+from .congruent_facets import CongruentFacets
 
 CELLS = 8  # compared; consecutive ones, so that most have a facet in common with another
 
@@ -29,49 +29,28 @@ def check_trace(trace) -> None:
     sample = _Sample(trace) if names and trace.num_cells else None
     if sample is None or not sample.num_free:
         return
-    results = _CHECKS[trace.kind](sample)
+    results = _results(sample, trace.kind)
     for name in names:
-        judge(trace.kernels[name], *results[name], "single" if trace.stored.itemsize == 4 else "double")
+        result = results[name.removeprefix("trace_").removeprefix(f"{trace.kind}_")]
+        judge(trace.kernels[name], *result, "single" if trace.stored.itemsize == 4 else "double")
 
 
-def _check_dense(s: _Sample) -> dict:
-    s.fill(symmetric=False)
+def _results(s: _Sample, kind: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """What a format of a kind has of random matrices, and what is right, by what its kernels do."""
+    s.fill(symmetric=kind == "symmetric")
     A, x = s.assembled(), s.values
-    found = {"trace_dbf_assemble": (_expanded(s.format), A)}
-    found[f"trace_dbf_product{'_facet' * s.format.by_facet}"] = s.run(s.format.mult), A @ x
-    found["trace_dbf_transposed"] = s.run(s.format.mult_transpose), A.T @ x
-    found["trace_dbf_column"] = s.run(s.format.diagonal, with_x=False), A.diagonal()
+    found = {
+        "product": (s.run(s.format.mult), A @ x),
+        "transposed": (s.run(s.format.mult_transpose), A.T @ x),
+        "column": (s.run(s.format.diagonal, with_x=False), A.diagonal()),
+    }
+    found["cut"] = found["product"]
+    if kind == "congruent":  # whose product has two dictionaries
+        both = zip(found["product"], found["transposed"], strict=True)
+        found["product"] = tuple(np.concatenate(each) for each in both)
+    if kind == "dbf":
+        found["assemble"] = _expanded(s.format), A
     return found
-
-
-def _check_elements(s: _Sample) -> dict:
-    if s.shares:
-        s.share()
-        s.fill(symmetric=False)
-        A = s.assembled()
-        both = s.run(s.format.mult), s.run(s.format.mult_transpose)
-        product = np.concatenate(both), np.concatenate([A @ s.values, A.T @ s.values])
-        column = s.run(s.format.diagonal, with_x=False), A.diagonal()
-        return {"trace_congruent_product": product, "trace_congruent_column": column}
-    found = {}
-    for symmetric, name in ((True, "trace_packed"), (False, "trace_element")):
-        s.fill(symmetric)
-        A = s.assembled()
-        found[f"{name}_product"] = s.run(s.format.mult), A @ s.values
-        found[f"{name}_transposed"] = s.run(s.format.mult_transpose), A.T @ s.values
-        found[f"{name}_column"] = s.run(s.format.diagonal, with_x=False), A.diagonal()
-    return found
-
-
-def _check_symmetric(s: _Sample) -> dict:
-    s.fill(symmetric=True)
-    A = s.assembled()
-    product = s.run(s.format.mult), A @ s.values
-    column = s.run(s.format.diagonal, with_x=False), A.diagonal()
-    return {"trace_symmetric_product": product, "trace_symmetric_cut": product, "trace_symmetric_column": column}
-
-
-_CHECKS = {"dbf": _check_dense, "element": _check_elements, "symmetric": _check_symmetric}
 
 
 def _expanded(dense) -> np.ndarray:
@@ -99,11 +78,14 @@ class _Sample:
         self.discretization = self
         self.dofmap = _few_cells(disc.dofmap, count, trace.layout.block if trace.layout else 1)
         self.numbers = self.dofmap.compact[self.dofmap.cell_dofs]
-        self.format = type(trace)(self, single=trace.stored != trace.arrays.real)
+        self.shape = np.arange(count, dtype=np.int32)  # cells of one shape have the same matrix
+        given = self, trace.stored != trace.arrays.real, None
+        if isinstance(trace, CongruentFacets):
+            self.shape %= 2
+            given = *given, Shapes(self.shape, self.shape[:2])
+        self.format = type(trace)(*given)
         self.format.use_kernels_of(trace)
-        self.shares = getattr(trace, "congruent", None) is not None
         self.values = np.random.default_rng(7).uniform(-1, 1, self.num_free)
-        self.shape = np.arange(count)  # cells of one shape have the same matrix
         self.K = np.zeros(0)
 
     @property
@@ -112,11 +94,6 @@ class _Sample:
 
     def cell_dofs(self) -> np.ndarray:
         return cell_fastest(self.numbers, self.stride)
-
-    def share(self) -> None:
-        """Let every other cell have the same matrix."""
-        self.shape = self.shape % 2
-        self.format.congruent = CongruentFacets(self.format, facet_kinds(self.format.layout, self.shape))
 
     def fill(self, symmetric: bool) -> None:
         """Random matrices K [cell, row, column], in two tiles."""

@@ -21,14 +21,11 @@ class DenseBlock(TraceFormat):
 
     def __init__(self, operator, single: bool = False, layout=None):
         super().__init__(operator, single, layout)
-        # Whether a work-item of the product has a facet (on CPUs, where its rows are a vector) or a row.
-        self.by_facet = not operator.device.is_gpu and self.layout.block > 2
         layout, arrays = self.layout, self.arrays
         self.facet_stride = padded(layout.num_facets)
         self.num_rows = layout.num_facets * layout.block
         self.row_stride = padded(self.num_rows)
         self._adjacent = self.facet_array(np.where(layout.neighbours < 0, layout.neighbours[:1], layout.neighbours))
-        self._numbers = None if layout.is_blocked else self.facet_array(layout.numbers.T)
         self.A = arrays.zeros(self.matrix_reals, self.stored)
 
     @cached_property
@@ -37,8 +34,7 @@ class DenseBlock(TraceFormat):
 
     @property
     def taken(self) -> tuple[str, ...]:
-        product = "product_facet" if self.by_facet else "product"
-        return tuple(f"trace_dbf_{name}" for name in ("assemble", product, "transposed", "column"))
+        return "trace_assemble", *(f"trace_dbf_{name}" for name in ("product", "transposed", "column"))
 
     @property
     def matrix_reals(self) -> int:
@@ -62,17 +58,15 @@ class DenseBlock(TraceFormat):
 
     def add_tile(self, K, first: int, count: int, tile_stride: int | None = None) -> None:
         listed, size = self._listed(first, count)
-        self.kernels["trace_dbf_assemble"](
-            size * self.layout.block, size, first, count, tile_stride or padded(count), self.facet_stride,
-            self.row_stride, listed, *self._sides, *self.orientation, self._adjacent, K, self.A,
+        block, cells = self.layout.block, self._sides[0]
+        self.kernels["trace_assemble"](
+            size * block, size, first, count, tile_stride or padded(count), self.facet_stride, block, self.row_stride,
+            listed, cells, *self._sides, *self.orientation, self._adjacent, K, self.A, None,
         )  # fmt: skip
 
     def mult(self, x: TailedVector, y_owned, y_ghost, part: int | None = None) -> None:
         given = (self.A, self._adjacent, self._numbers, x.owned, x.tail, y_owned, y_ghost)
-        if self.by_facet:
-            self._rows("product_facet", *given, part=part, rows_of_item=self.layout.block)
-        else:
-            self._rows("product", *given, part=part)
+        self._rows("product", *given, part=part, rows_of_item=self.specs.dense_rows)
 
     def mult_transpose(self, x: TailedVector, y_owned, y_ghost, part: int | None = None) -> None:
         where = (self._adjacent, self._reverse, self._numbers)
@@ -86,10 +80,6 @@ class DenseBlock(TraceFormat):
         kernel, inner = self.kernels[f"trace_dbf_{name}"], self.layout.num_inner * self.layout.block // rows_of_item
         first, last = self.part_range(part, inner, self.num_rows // rows_of_item, kernel.spec.local_size)
         kernel.of_part(part)(last, *sizes, *arguments, first=first)
-
-    def use_kernels_of(self, other: DenseBlock) -> None:
-        super().use_kernels_of(other)
-        self._numbers = None if other.layout.is_blocked else self.facet_array(self.layout.numbers.T)
 
     def _copy_values(self) -> None:
         self.A = self._copied(self.A, self.matrix_reals)

@@ -44,6 +44,7 @@ class TraceFormat:
         self.layout = layout
         if layout is None and self.has_facets:
             self.layout = trace_layout(disc.mesh, self.dofmap, space)
+        self.is_blocked = bool(self.layout and self.layout.is_blocked)  # what kernels count on
         limits = DeviceLimits.of(device)
         self.specs = TraceSpecs(self.layout, self.cell_dofs, self.arrays.precision, limits, single)
         self.stored = np.dtype(np.float32) if single else self.arrays.real
@@ -151,7 +152,7 @@ class TraceFormat:
 
     def use_kernels_of(self, other: TraceFormat) -> None:
         """Launch the kernels of a format of the same kind, element and components."""
-        self.kernels = other.kernels
+        self.kernels, self.is_blocked = other.kernels, other.is_blocked
 
     def _copy_values(self) -> None:
         raise NotImplementedError
@@ -173,14 +174,19 @@ class TraceFormat:
         values = values.astype(np.int32, copy=False)
         return self.arrays.to_device(cell_fastest(values.T, padded(values.shape[1])), "trace layout")
 
+    @cached_property
+    def _numbers(self):
+        """Device array `numbers` of kernels, None where they read none."""
+        return None if self.is_blocked else self.facet_array(self.layout.numbers.T)
+
     def _listed(self, first: int, count: int):
-        """Device list of the facets of a tile's cells and its length, kept for the next time."""
+        """Device list of a tile's items and its length, kept for the next time."""
         if (first, count) not in self._tiles:
-            facets = self._facets_of_tile(first, count)
-            self._tiles[first, count] = (self.arrays.to_device(facets, "trace layout"), len(facets))
+            items = self._items_of_tile(first, count)
+            self._tiles[first, count] = (self.arrays.to_device(items, "trace layout"), len(items))
         return self._tiles[first, count]
 
-    def _facets_of_tile(self, first: int, count: int) -> np.ndarray:
+    def _items_of_tile(self, first: int, count: int) -> np.ndarray:
         """Facets of cells first … first + count - 1, as kernels number them."""
         return self.layout.facets_of_cells(first, count)
 

@@ -10,100 +10,62 @@ from petsc4py import PETSc
 from ...device import Kernel, kernels_of
 from ...discretizations.base import padded
 from ...discretizations.trace.layout import trace_layout
-from ..block_jacobi import BlockJacobi, require_regular
+from ..block_jacobi import BlockJacobi, InvertedBlocks
 from ..matfree import JacobianContext
 
 COPY_VALUES = 1  # of PETSc's MatDuplicateOption
 
 
-class FacetBlocks:
-    """Blocks [m, n_f m], rows of facets fastest, of the facets that a rank owns. Collective.
+class FacetBlocks(InvertedBlocks):
+    """Inverses of the blocks of the facets that a rank owns. Collective.
 
     Raises OptionError if the trace format's unknowns are not those of facets.
     """
 
     def __init__(self, trace_format):
-        self.format = trace_format
-        self.operator, self.arrays = trace_format.operator, trace_format.arrays
-        disc = self.operator.discretization
-        self.layout = trace_format.layout or trace_layout(disc.mesh, disc.dofmap, disc.spaces[0])
-        self.num_rows = self.layout.num_owned * self.layout.block
-        self.row_stride, self.facet_stride = padded(self.num_rows), padded(self.layout.num_facets)
-        self.num_owned = disc.dofmap.num_owned
-        self._numbers = None
-        if not self.layout.is_blocked:
-            numbers = np.zeros((self.layout.block, self.facet_stride), dtype=np.int32)
-            numbers[:, : self.layout.num_facets] = self.layout.numbers.T
-            self._numbers = self.arrays.to_device(numbers, "trace layout")
-        self.size = self.layout.block * self.row_stride
-        self.buffer = self._narrow = None  # the blocks; their inverses as the format stores entries, if not as reals
-        self._column = self.arrays.zeros(max(1, self.num_owned))
-        self._failed = self.arrays.zeros(1, np.int32)
+        self.format, operator = trace_format, trace_format.operator
+        disc = operator.discretization
+        self.layout = layout = trace_format.layout or trace_layout(disc.mesh, disc.dofmap, disc.spaces[0])
+        narrow = trace_format.stored != operator.arrays.real
+        super().__init__(operator, layout.num_owned, layout.block, narrow, _singular_facet)
+        numbers = None if layout.is_blocked else trace_format.facet_array(layout.numbers.T)
+        self.places = disc.dofmap.num_owned, padded(layout.num_facets), numbers
+        self._column = self.arrays.zeros(max(1, disc.dofmap.num_owned))
 
     @cached_property
     def kernels(self) -> dict[str, Kernel]:
-        specs = self.format.specs.facet_blocks()
-        return kernels_of(specs, self.operator.device)
-
-    @property
-    def flops(self) -> int:
-        """Flops of an application on this rank."""
-        return 2 * self.num_rows * self.layout.block
+        return kernels_of(self.format.specs.facet_blocks(), self.operator.device)
 
     @property
     def update_flops(self) -> int:
         """Flops of the inversion of all blocks of this rank."""
-        return 2 * self.num_rows * self.layout.block**2
-
-    @property
-    def block(self) -> int:
-        """Rows of a block."""
-        return self.layout.block
+        return 2 * self.count * self.block**3
 
     def update(self) -> None:
         """Invert the blocks of the matrix as it is now. Collective; raises SolveError, on all ranks."""
         self.collect()
         self.invert()
+        self.require_regular()
 
     def collect(self) -> None:
         """Take the blocks of the matrix as it is now. Collective."""
-        sizes = (self.num_rows, self.num_owned, self.facet_stride, self.row_stride)
-        if self.buffer is None:
-            self.buffer = self.arrays.zeros(self.size)
-        for k in range(self.layout.block):
+        kernel = self.kernels["column"]
+        items = kernel.spec.launch.work_items(self.count)
+        for k in range(self.block):
             self.format.apply_column(k, self._column)
-            self.kernels["column"](self.num_rows, *sizes, k, self._numbers, self._column, self.buffer)
+            kernel(items, self.count, *self.places, k, self._column, self.inverse)
 
-    def invert(self) -> None:
-        """Replace the blocks by their inverses. Collective; raises SolveError, on all ranks, for a singular block."""
-        self.arrays.fill(self._failed, 0)
-        kernel = self.kernels["invert"]
-        items = self.layout.num_owned * kernel.spec.local_size
-        kernel(items, self.layout.num_owned, self.row_stride, self.buffer, self._failed)
-        require_regular(
-            self.arrays,
-            self._failed,
-            self.operator.discretization.mesh.comm,
-            lambda facet: (
-                f"the block of facet {facet} of a rank's own facets in the trace matrix is singular: use "
-                "another -pc_type than facet block Jacobi, or change the stabilization"
-            ),
-        )
-        if self.format.stored != self.arrays.real:
-            if self._narrow is None:
-                self._narrow = self.arrays.empty(self.size, self.format.stored)
-            self.kernels["store"](self.size, self.size, self.buffer, self._narrow)
-            self.buffer = None
+    def to_host(self) -> np.ndarray:
+        """The inverses, or before they are inverted the blocks, [facet, row, row]."""
+        shape = self.block, self.count, self.block
+        return self.arrays.to_host(self.inverse, shape, name="inverted blocks").transpose(1, 2, 0).copy()
 
-    def apply(self, x, y, transpose: bool = False) -> None:
-        """y = blocks x, or their transposes x; buffers of owned values."""
-        self.combine(None, None, x, y, transpose=transpose)
 
-    def combine(self, product, x, b, y, keep=0.0, mix=0.0, scale=1.0, transpose: bool = False) -> None:
-        """y = keep y + mix x + scale blocks (b - product), without product or x where they are None."""
-        sizes = (self.num_rows, self.num_owned, self.facet_stride, self.row_stride, int(transpose))
-        inverses = self._narrow or self.buffer
-        self.kernels["apply"](self.num_rows, *sizes, self._numbers, inverses, product, x, b, keep, mix, scale, y)
+def _singular_facet(facet: int) -> str:
+    return (
+        f"the block of facet {facet} of a rank's own facets in the trace matrix is singular: use another -pc_type than "
+        "facet block Jacobi, or change the stabilization"
+    )
 
 
 class TraceMatrix(JacobianContext):

@@ -1,15 +1,18 @@
 """The formats of a trace matrix by name, of which `auto` moves fewest bytes for a mesh, a physics and a device;
-destinations of condensed matrices: blocks of a format, once or twice, and values to assemble; whether they are
-symmetric, by values where they are assembled, else by random products."""
+destinations of condensed matrices: blocks of a format, once or twice, and values to assemble."""
 
 from __future__ import annotations
 
-import numpy as np
-from mpi4py import MPI
+from functools import partial
 
+import numpy as np
+
+from ...device import kernels_of
 from ...discretizations.forwarded import forwarded
+from ...discretizations.trace.facet_groups import facet_kinds
 from ...errors import OptionError
 from .border import border_of
+from .congruent_facets import CongruentFacets
 from .dense_block import DenseBlock
 from .element_matrices import ElementMatrices
 from .format import TraceFormat
@@ -17,7 +20,6 @@ from .symmetric_blocks import SymmetricBlocks
 
 _NEVER = object()  # stands for shapes that nobody has told yet
 SMALL = 100e6  # bytes of dense blocks up to which a product is more launches than traffic on an H100
-SYMMETRIC = {"double": 1e-9, "single": 1e-4}  # |xᵀKy - yᵀKx| over |xᵀKx| below which K counts as symmetric
 
 
 def may_be_symmetric(device) -> bool:
@@ -31,12 +33,14 @@ class Automatic(TraceFormat):
     In this order: a dictionary of congruent cells, 16 bytes an unknown and no matrix; on GPUs symmetric blocks, half of
     the entries in two launches, if the matrix is large and until one that is not symmetric comes; dense blocks, one
     launch. On CPUs, where dense blocks are rows of vectors, symmetric ones do not pay.
+    elements: element matrices in the place of all of them but the dictionary.
     """
 
     kind = "auto"
 
-    def __init__(self, operator, single: bool = False, layout=None):
+    def __init__(self, operator, single: bool = False, layout=None, elements: bool = False):
         super().__init__(operator, single, layout)
+        self.elements = elements or not self.has_facets
         self.chosen: TraceFormat | None = None
         self.reason = ""
         self._shapes: object = _NEVER
@@ -44,7 +48,7 @@ class Automatic(TraceFormat):
 
     @property
     def can_share(self) -> bool:
-        """As ElementMatrices says."""
+        """Facets own their unknowns, so that those beside congruent cells have the same blocks."""
         return self.has_facets
 
     def share(self, shapes) -> None:
@@ -61,44 +65,46 @@ class Automatic(TraceFormat):
         return True
 
     def _choose(self) -> None:
-        for kind, reason in self._candidates():
-            if self.chosen is None or self.chosen.kind != kind.kind:
-                self.chosen = None  # its memory first
-                self.chosen = kind(self.operator, self.stored != self.arrays.real, self.layout)
-            self.chosen.share(self._shapes)
-            self.reason = reason
-            if kind is not ElementMatrices or self.chosen.congruent or not self.has_facets:
-                return
-
-    def _candidates(self):
-        """Formats, best first, and why they are; the first is taken if it is not a dictionary that does not pay."""
-        if not self.has_facets:
-            yield ElementMatrices, "because facets share unknowns"
+        before, given = self.chosen, (self.operator, self.stored != self.arrays.real, self.layout)
+        kinds = facet_kinds(self.layout, self._shapes.shape) if self._shapes is not None else None
+        if kinds is not None and 0 < kinds.count <= self.specs.most_kinds:
+            self.chosen = None  # its memory first
+            self.chosen = CongruentFacets(*given, self._shapes, kinds)
+            if before is not None and before.kind == self.chosen.kind:
+                self.chosen.use_kernels_of(before)
+            self.reason = "because cells are copies of each other"
             return
-        if self._shapes is not None:
-            yield ElementMatrices, "because cells are copies of each other"
-        if not may_be_symmetric(self.operator.device):
-            yield DenseBlock, "because cells differ, and the device is a CPU"
-        elif self._asymmetric:
-            yield DenseBlock, "because the matrix is not symmetric"
-        elif self._is_small:
-            yield DenseBlock, "because the matrix is small"
-        yield SymmetricBlocks, "because the matrix is symmetric"
+        kind, self.reason = self._without_copies()
+        if before is None or before.kind != kind.kind:
+            self.chosen = before = None
+            self.chosen = kind(*given)
 
-    @property
-    def _is_small(self) -> bool:
-        """True if products with dense blocks take no longer than the launches of another format."""
-        return self.layout.num_dense * self.stored.itemsize <= SMALL
+    def _without_copies(self) -> tuple[type[TraceFormat], str]:
+        """The best format of cells that differ, and why it is."""
+        if self.elements:
+            return ElementMatrices, "as asked for" if self.has_facets else "because facets share unknowns"
+        if not may_be_symmetric(self.operator.device):
+            return DenseBlock, "because cells differ, and the device is a CPU"
+        if self._asymmetric:
+            return DenseBlock, "because the matrix is not symmetric"
+        # Products with dense blocks take no longer than the launches of another format.
+        if self.layout.num_dense * self.stored.itemsize <= SMALL:
+            return DenseBlock, "because the matrix is small"
+        return SymmetricBlocks, "because the matrix is symmetric"
 
     def compile_variants(self) -> None:
-        symmetric = (SymmetricBlocks,) if may_be_symmetric(self.operator.device) else ()
-        for kind in (ElementMatrices, *symmetric, DenseBlock) if self.has_facets else (ElementMatrices,):
-            kind(self.operator, self.stored != self.arrays.real, self.layout).kernels  # noqa: B018
+        specs = self.specs
+        found = specs.element_matrices() if self.elements else specs.dense_blocks()
+        if self.has_facets:
+            found |= specs.congruent_facets()
+        if not self.elements and may_be_symmetric(self.operator.device):
+            found |= specs.symmetric_blocks(specs.symmetric_shape())
+        kernels_of(found, self.operator.device)
 
     @property
     def summing(self):
-        """Product that sums x·y meanwhile."""
-        return getattr(self.chosen, "summing", self.chosen)
+        """Product that may sum x·y meanwhile."""
+        return self.chosen
 
     # What the chosen format does ----------------------------------------------------------------------------
 
@@ -126,7 +132,8 @@ class Automatic(TraceFormat):
         self.chosen = self.chosen.copy()
 
 
-FORMATS = {"dbf": DenseBlock, "element": ElementMatrices, "symmetric": SymmetricBlocks, "auto": Automatic}
+ELEMENTS = partial(Automatic, elements=True)
+FORMATS = {"dbf": DenseBlock, "element": ELEMENTS, "symmetric": SymmetricBlocks, "auto": Automatic}
 
 
 def create_format(kind: str, operator, single: bool = False, layout=None) -> TraceFormat:
@@ -218,26 +225,3 @@ class TraceStores:
         """Complete the rows that two ranks make up, once all tiles have come. Collective."""
         if self.border is not None:
             self.border.exchange()
-
-
-def is_symmetric(operator) -> bool:
-    """True if the matrix of a condensed operator's last `linearize` is symmetric. Collective."""
-    comm, least = operator.discretization.mesh.comm, SYMMETRIC[operator.arrays.precision]
-    if operator.format is None:
-        values = operator.stores.values
-        skew = float(np.abs(values - values.transpose(2, 1, 0)).max(initial=0.0))
-        largest = float(np.abs(values).max(initial=0.0))
-        return comm.allreduce(skew, MPI.MAX) <= least * comm.allreduce(largest, MPI.MAX)
-    random = np.random.default_rng(11 + comm.rank)
-    x, y = (random.uniform(-1, 1, operator.dofmap.num_owned) for _ in range(2))
-    forth, back, size = _form(operator, y, x), _form(operator, x, y), _form(operator, x, x)
-    return abs(forth - back) <= least * abs(size)
-
-
-def _form(operator, x: np.ndarray, y: np.ndarray) -> float:
-    """xᵀ K y. Collective."""
-    arrays = operator.arrays
-    given = arrays.to_device(y if y.size else np.zeros(1), "symmetry")
-    out = arrays.empty(max(1, len(x)))
-    operator.action(given, out)
-    return operator.discretization.mesh.comm.allreduce(float(x @ arrays.to_host(out, len(x), name="symmetry")))

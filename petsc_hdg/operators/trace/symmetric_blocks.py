@@ -33,7 +33,6 @@ class SymmetricBlocks(TraceFormat):
         super().__init__(operator, single, layout)
         self.asymmetric = False
         self.cell_stride, self.facet_stride = padded(self.num_cells), padded(self.layout.num_facets)
-        self.is_blocked = self.layout.is_blocked
         self._lay_out(self.specs.symmetric_shape())
 
     def _lay_out(self, shape) -> None:
@@ -48,7 +47,6 @@ class SymmetricBlocks(TraceFormat):
             arrays.to_device(a, "trace layout")
             for a in (patches.first, patches.facet, patches.order, patches.slot, patches.cut)
         )
-        self._numbers = None if self.is_blocked else self.facet_array(layout.numbers.T)
         self._left = arrays.empty(max(1, patches.cut.shape[1] * layout.block))
         self._local = opencl().LocalMemory(self._local_bytes(patches))
         self.pairs, self.own = (arrays.zeros(n, self.stored) for n in self._sizes)
@@ -141,7 +139,6 @@ class SymmetricBlocks(TraceFormat):
 
     def use_kernels_of(self, other: SymmetricBlocks) -> None:
         super().use_kernels_of(other)
-        self.is_blocked = other.is_blocked
         self._lay_out(other.shape)
 
     def _copy_values(self) -> None:
@@ -154,9 +151,9 @@ class SymmetricBlocks(TraceFormat):
         order = self.patches.order
         return tuple(self.facet_array(a[:, order]) for a in (self.layout.cells, self.layout.local))
 
-    def _facets_of_tile(self, first: int, count: int) -> np.ndarray:
+    def _items_of_tile(self, first: int, count: int) -> np.ndarray:
         """Places of the facets in `own`."""
-        return np.sort(self._place[super()._facets_of_tile(first, count)])
+        return np.sort(self._place[super()._items_of_tile(first, count)])
 
     @cached_property
     def _place(self) -> np.ndarray:

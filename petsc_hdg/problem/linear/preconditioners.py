@@ -239,8 +239,6 @@ def _found_symmetric(problem, calls) -> bool:
     shift = float(problem.physics.uses_time_derivative)  # rates couple fields as well
     with problem.access.read(problem.create_vec()) as zero:
         problem.operator.linearize(zero, shift=shift)
-    if problem.is_condensed:
-        return problem.operator.is_symmetric()
-    if calls.assembled is not None and calls.jacobian == calls.assembled.mat:
+    if calls.assembled is not None and calls.solved == calls.assembled.mat:
         calls.assembled.update_ahead(shift)
-    return asymmetry(calls.jacobian) < TOLERANCE[problem.options.precision]
+    return asymmetry(calls.solved) < TOLERANCE[problem.options.precision]

@@ -1,35 +1,15 @@
 """Functions of a cell of a condensed scheme in plain numpy: interior ones first, then those of the trace.
 
-Everything comes from the reference elements and rules of quadrature; the tables of the kernels are not used.
+Everything comes from the reference elements and rules of quadrature; the tables of a discretization are not used.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from ...reference import ReferenceElement, cell_quadrature, facet_cell, facet_quadrature
-from ..trace.element import TraceElement
-
-
-@dataclass(frozen=True)
-class CellTables:
-    """Values and gradients in the frame of the reference cell at the points of the rules of cell and facets.
-
-    value     [point, function]               gradient        [point, dim, function]
-    trace     [facet, point, function]        trace_gradient  [facet, point, dim, function]
-    jump      [facet, point, function] u - û, or None where there is none
-    inside    [facet, point, function] u on facets           plain [point, dim, function]  gradients of u alone
-    """
-
-    value: np.ndarray
-    gradient: np.ndarray
-    trace: np.ndarray
-    trace_gradient: np.ndarray
-    jump: np.ndarray | None
-    inside: np.ndarray | None = None
-    plain: np.ndarray | None = None
+from petsc_hdg.discretizations.condensed.oracle import CellTables
+from petsc_hdg.discretizations.trace.element import TraceElement
+from petsc_hdg.reference import ReferenceElement, cell_quadrature, facet_cell, facet_quadrature
 
 
 class LiftedFunctions:
@@ -108,36 +88,6 @@ class LiftedFunctions:
         return CellTables(value, self.gradients(points), traces, on_facets, jumps, jumps + traces, plain)
 
 
-class MixedFunctions(LiftedFunctions):
-    """u, then the components of q̃ as unknowns of their own, then û."""
-
-    def __init__(self, cell: str, degree: int, gradient_degree: int):
-        super().__init__(cell, degree, gradient_degree)
-        self.num_gradient = self.interior.dim * self.element.num_basis
-        self.num_mixed = self.num_functions + self.num_gradient
-
-    def spread(self, table: np.ndarray) -> np.ndarray:
-        """A table [..., function] of u and û with zeros for q̃ between."""
-        parts = np.split(table, [self.num_interior], axis=-1)
-        return np.concatenate([parts[0], np.zeros((*table.shape[:-1], self.num_gradient)), parts[1]], axis=-1)
-
-    def gradients(self, points: np.ndarray) -> np.ndarray:
-        """q̃ [point, dim, function] at points of the reference cell."""
-        basis, dim = self.values(self.element, points), self.interior.dim
-        out = np.zeros((len(points), dim, self.num_mixed))
-        for r in range(dim):
-            first = self.num_interior + r * self.element.num_basis
-            out[:, r, first : first + self.element.num_basis] = basis
-        return out
-
-    def tables(self, degree: int) -> CellTables:
-        """All tables on the rules of a degree, for the functions of u, q̃ and û."""
-        found = super().tables(degree)
-        kept = (found.value, found.trace, found.jump, found.inside, found.plain)
-        value, trace, jump, inside, plain = map(self.spread, kept)
-        return CellTables(value, found.gradient, trace, found.trace_gradient, jump, inside, plain)
-
-
 class LagrangeFunctions:
     """The Lagrange basis of continuous Galerkin, those of the cell's interior first."""
 
@@ -159,3 +109,12 @@ class LagrangeFunctions:
         traces = np.stack([self.element.tabulate(rule.points, 0)[0][:, self.order] for rule in rules])
         on_facets = np.stack([self.gradients(rule.points) for rule in rules])
         return CellTables(value, self.gradients(points), traces, on_facets, None)
+
+
+def functions_of(disc) -> LiftedFunctions | LagrangeFunctions:
+    """The functions of a condensed discretization."""
+    degree, cell = disc.options.degree, disc.mesh.cell
+    if not disc.has_jumps:
+        return LagrangeFunctions(cell, degree)
+    enriched = cell in ("quadrilateral", "hexahedron") and disc.options.hdg_enrich
+    return LiftedFunctions(cell, degree, degree + int(enriched))
