@@ -430,7 +430,8 @@ def scaling_table(title: str, runs: list[list[dict]], mode: str, sides, degrees)
                 lines.append([*row, model.get(k, NONE)])
     note = (
         "Scope: our kernel is `affine`, for constant coefficients on rectangles; the thesis' takes any geometry and a "
-        "hundred times longer, so its halo is easier to hide. Numbers of GPUs that were not measured are the model's."
+        "hundred times longer, so its halo is easier to hide. Numbers of GPUs that were not measured are the model's. "
+        "Sizes and degrees without a figure were not run."
     )
     return Table(title, scope, lines, note, keys=3)
 
