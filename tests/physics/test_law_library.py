@@ -223,6 +223,7 @@ BAD = {
         lambda: library.euler(2, boundary=[gas.slip_wall("a"), gas.no_slip_wall("b")]),
         "condition on 'b': f1 reads no gradient, and a gas without viscosity slips along walls; give gas.slip_wall",
     ),
+    "space in the plane": (lambda: library.euler(3).device_source(2), "is made for dimension 3; give one made for 2"),
     "wall without velocity": (
         lambda: library.burgers(boundary=library.slip_wall("a")).device_source(2),
         "condition on 'a', line 2: index 1 is outside u, which has 1 element",
