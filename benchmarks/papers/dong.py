@@ -32,7 +32,7 @@ CASES |= dict.fromkeys(("full", "gpu"), ((1, 3), (2, 3), (3, 1), (3, 2), (3, 3),
 MOST_TRIPLETS = {2: 3, 3: 2}  # degree from which approach 1 has more triplets of a mesh than the host sorts in a minute
 
 # dim, degree, polytopes along a side of the coarser mesh: P_p and P_pq with q = p
-SLABS = {"small": ((2, 1, 4),), "full": ((2, 1, 8), (2, 2, 2), (2, 3, 2), (3, 1, 2), (3, 2, 2)), "gpu": ()}
+SLABS = {"small": ((2, 1, 4),), "full": ((2, 1, 8), (2, 2, 2), (2, 3, 2), (3, 1, 4), (3, 2, 2)), "gpu": ()}
 TIME_SPACES = {"tensor": "P_p(x) ⊗ P_q(t)", "total": "P_p(x, t)"}
 
 
