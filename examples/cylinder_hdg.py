@@ -6,7 +6,7 @@
 The compressible Navier-Stokes equations in units of the free stream and of the diameter. The wall has no velocity and
 no heat flux; at a distance of -far diameters (20) waves leave by characteristics. The drag coefficient is 2 ∫ f̂·n ds
 along the stream, of the numerical flux itself, so that it balances the momentum of the cells. Incompressible flow at
-Re 40 has a drag of 1.50 to 1.54 and eddies 2.1 to 2.3 diameters long, at Re 100 a Strouhal number of 0.164 to 0.166
+Re 40 has a drag of 1.52 and eddies 2.1 to 2.4 diameters long, at Re 100 a Strouhal number of 0.164 or 0.165
 (sources in docs/conservation_laws.md); the drag at Re 40 is 1.53 with -far 60 -out 15 -fe_degree 3.
 
 Scheme: hybridizable DG on cells of second order; pseudo-transient continuation from the free stream, implicit steps

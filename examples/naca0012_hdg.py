@@ -3,8 +3,8 @@
     python examples/naca0012_hdg.py -around 20 -out 18 -u_picture naca0012.png
 
 The compressible Navier-Stokes equations in units of the free stream and of the chord. The wall has no velocity and no
-heat flux; at a distance of 15 chords waves leave by characteristics. Published drag coefficients are 0.0547 to 0.0565,
-the flow separates at 80 to 83 % of the chord (sources in docs/conservation_laws.md).
+heat flux; at a distance of 15 chords waves leave by characteristics. The drag coefficient is 0.0551 and the
+flow separates at 80 to 81 % of the chord (docs/conservation_laws.md).
 
 Scheme: hybridizable DG on a C-mesh of second-order quadrilaterals; pseudo-transient continuation from the free stream,
 whose steps are one step of Newton's method each, shortened where it leads to a gas without pressure.

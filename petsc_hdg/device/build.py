@@ -20,6 +20,9 @@ from petsc_hdg.errors import DeviceError, PetscHdgError, PhysicsError
 MOST_THREADS = 8  # that compile at a time
 POCL = "Portable Computing Language"
 WITHOUT_HEADER = "-D_OPENCL_H_"  # PoCL's compiler finds its header of built-in functions read already
+# LLVM puts a local array that all calls of a function share into the function, and PoCL places the local arrays
+# of kernels alone: a function that stays a call reads another array, or LLVM crashes.
+LAID_IN = "-Dinline=__attribute__((always_inline))inline"
 # clang: "file:line:column: error: text", PoCL: "error: file:line:column: text", NVIDIA: "<kernel>:line:…" as clang
 _MESSAGE = re.compile(
     r"^\s*(?:error: )?<?(?P<file>[^<>\n]*?)>?:(?P<line>\d+):(?P<column>\d+): (?:(?:fatal )?error: )?(?P<text>.*)$",
@@ -157,6 +160,7 @@ def _built(device, spec, source: str):
     """The program of a source; PoCL's with our short declarations of built-in functions, if it takes them."""
     options = build_options(spec)
     if device.platform.startswith(POCL):
+        options += [] if "-cl-opt-disable" in options else [LAID_IN]
         try:
             return _build(device, kernel_text("builtins.clh") + source, [*options, WITHOUT_HEADER])
         except _NotBuilt:

@@ -150,7 +150,7 @@ class Options:
         choices=TRACE_MATS,
     )
     hdg_share: bool = option(True, "shared local solvers and trace matrices of congruent cells")
-    hdg_keep: bool = option(True, "cache of U and of the condensed right-hand side of linear physics")
+    hdg_keep: bool = option(True, "cache of U, and of the condensed right-hand side of linear physics")
     hdg_tile_cells: int = option(
         0, "number of cells condensed at once (0: chosen from the device memory)", minimum=0, maximum=2**31 - 1
     )

@@ -160,8 +160,10 @@ class BoundaryFlux:
 
     suits: (expression of u, n, x, t, constants; what to do where it is false), or None. Solutions that do not suit the
     condition on most of the boundary cause a warning.
+    diffusive: what to do where f1 reads no gradient, of a condition that only diffusion imposes; else empty.
     """
 
     label: str | Sequence[str]
     b: object
     suits: tuple[str, str] | None = None
+    diffusive: str = ""

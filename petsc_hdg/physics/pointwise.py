@@ -52,6 +52,7 @@ class Physics(Described):
                S[c * Nc + d], from u (the trace), x, n, t, a, a_x and constants; or an expression, or a number above 0,
                for every component; or "upwind": |A|, A = Σ n_d ∂f1_d/∂u, of a hyperbolic system of first order
     degree     of problems that are given none
+    dim        the dimension that it is for; None: any
 
     Raises PhysicsError, naming the function and the line, for what cannot be read, checked or differentiated.
     """
@@ -74,6 +75,7 @@ class Physics(Described):
     exact: object = field(default=None, kw_only=True)
     stabilization: object = field(default=None, kw_only=True)
     degree: int | None = field(default=None, kw_only=True)
+    dim: int | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name or any(c in self.name for c in '"\\\n'):
@@ -260,6 +262,8 @@ class Physics(Described):
             raise PhysicsError(
                 f"physics '{self.name}' was asked for in {shown(dim)} dimensions; 1, 2 and 3 are possible"
             )
+        if dim != (self.dim or dim):
+            raise PhysicsError(f"physics '{self.name}' is made for dimension {self.dim}; give one made for {dim}")
         if dim not in self._instances:
             self._instances[dim] = Instance(self.terms, self.fields, self.auxiliary, len(self.constant_names), dim)
         return self._instances[dim]

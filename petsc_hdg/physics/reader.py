@@ -34,6 +34,7 @@ class Reader:
         self.physics, self.fields, self.parts = physics, fields, parts_of(fields, auxiliary)
         self.auxiliary = {field.name: field for field in auxiliary}
         self._names, self.constants = constants, numbers(constants)
+        self.diffuses = False  # whether f1 reads gradients
         self.texts: list = []
         self.macros: dict[str, str] = {}
         empty = helpers is None or helpers == ""
@@ -47,6 +48,7 @@ class Reader:
         residual = self._volume("f0", f0, signatures.F0) + self._volume("f1", f1, signatures.F1)
         if not residual:
             raise PhysicsError(f"physics '{self.physics}' has neither f0 nor f1; give at least one of them")
+        self.diffuses = any(term.kind == "f1" and "u_x" in term.program.inputs for term in residual)
         exact_terms = self._exact(exact)
         self._exact_given = self._by_field("exact", exact)
         if isinstance(boundary, (BoundaryFlux, Dirichlet, Neumann, Robin)):
@@ -241,6 +243,8 @@ class Reader:
                 )
             what += f" from side '{side}'"
         if kind == "BoundaryFlux":
+            if entry.diffusive and not self.diffuses:
+                raise PhysicsError(f"physics '{self.physics}', {what}: f1 reads no gradient, and {entry.diffusive}")
             every = self._every("b")
             term = self._term(what, f"flux{number}", "b", entry.b, signatures.BOUNDARY_FLUX, every, (every.components,))
             return [Condition(kind, entry.label, every, term, tuple(range(every.components)), suits=entry.suits)]

@@ -84,8 +84,8 @@ class ShockSensor:
         if not number("The width of a shock sensor", width) > 0:
             raise OptionError(f"The width of a shock sensor is given as {width}; give a number above 0.")
 
-    def indicator(self, u: PETSc.Vec, t: float = 0.0) -> np.ndarray:
-        """log₁₀ S [cell] of a state in this rank's cells, -inf where S = 0. Collective."""
+    def indicator(self, u: PETSc.Vec, t: float | None = None) -> np.ndarray:
+        """log₁₀ S [cell] of a state, at its time by default, in this rank's cells; -inf where S = 0. Collective."""
         values = self._sampled(self.quantity, "quantity", u, t) * self._root
         modes = values @ self._all
         smooth = modes @ self._all.T
@@ -94,10 +94,10 @@ class ShockSensor:
         with np.errstate(divide="ignore"):
             return np.log10((rough**2).sum(axis=1) / np.where(norm == 0, 1.0, norm))
 
-    def update(self, u: PETSc.Vec, t: float = 0.0) -> np.ndarray:
-        """Set the auxiliary field by a state, and return its values [cell] in this rank's cells. Collective.
+    def update(self, u: PETSc.Vec, t: float | None = None) -> np.ndarray:
+        """Set the auxiliary field by a state, at its time by default; return its values [cell] in this rank's cells.
 
-        Raises PhysicsError for values that are not finite.
+        Collective. Raises PhysicsError for values that are not finite.
         """
         ramp = np.clip((self.indicator(u, t) - self.threshold) / self.width, -1.0, 1.0)
         speed = self.speed
@@ -111,7 +111,7 @@ class ShockSensor:
         """`update` as a monitor of `Problem.solve_in_time`."""
         self.update(u, t)
 
-    def _sampled(self, text: str, what: str, u: PETSc.Vec, t: float) -> np.ndarray:
+    def _sampled(self, text: str, what: str, u: PETSc.Vec, t: float | None) -> np.ndarray:
         """Values [cell, point] of a text."""
         found = self.problem.field(text, u, t)
         with collectively(self.problem.comm):

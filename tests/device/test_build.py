@@ -67,6 +67,26 @@ def test_kernels_wait_for_their_use_where_launches_compile(fresh_cache, make_spe
     assert works(other, device) and works(plain, device) and len(compilations) == 3
 
 
+def test_local_arrays_reach_functions_too_long_to_inline(fresh_cache, make_spec, monkeypatch):
+    """With optimizations: they replace an argument that is the same array in all calls by that array."""
+    monkeypatch.setenv("PETSC_HDG_BUILD_OPTIONS", "")
+    terms = " ".join(f"sum += s[{k}]*sqrt(x + {k});" for k in range(200))
+    text = f"""static inline real total(__local const real *s, real x) {{ real sum = 0; {terms} return sum; }}
+        __kernel void totals(__global real *out) {{
+          __local real s[200];
+          for (int k = 0; k < 200; ++k) s[k] = out[k];
+          out[0] = total(s, 1);
+          out[1] = total(s, out[2]);
+        }}"""
+    device = Device.select()
+    arrays, kernel = Arrays(device), Kernel(make_spec(name="totals", physics=text, local_size=1), device)
+    given = np.linspace(1.0, 2.0, 200)
+    out = arrays.to_device(given)
+    kernel(1, out)
+    expected = [given @ np.sqrt(x + np.arange(200)) for x in (1.0, given[2])]
+    np.testing.assert_allclose(arrays.to_host(out, 200)[:2], expected, rtol=1e-13)
+
+
 def test_a_gpu_compiles_several_programs_at_a_time(fresh_cache, make_spec, monkeypatch):
     device, original = Device.select(), build._compiled
     monkeypatch.setattr(device, "is_gpu", True)

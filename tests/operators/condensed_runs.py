@@ -38,7 +38,8 @@ def residual_and_step(physics, degree: int, is_gpu: bool, state=None, **attribut
     """Residual, condensed right-hand side, product of the trace, recovered interior; the same of the matrix' products,
     and of its transpose; the launch shape.   state [component]: values near which the state is.
     """
-    operator = compiled(fe.Mesh.box((3, 2)), physics, degree, is_gpu, options={"hdg_share": False}, **attributes)
+    options = {"hdg_share": False, "hdg_keep": state is None}
+    operator = compiled(fe.Mesh.box((3, 2)), physics, degree, is_gpu, options=options, **attributes)
     assert isinstance(operator, CondensedInTime)
     disc, arrays = operator.discretization, operator.arrays
     count, size = disc.dofmap.num_owned, operator.state_size

@@ -29,8 +29,8 @@ BOUNDARY = [
 
 def made(name: str, dim: int):
     return {
-        "euler": lambda: library.euler(dim, gamma=GAMMA, flux="roe", boundary=BOUNDARY),
-        "constant viscosity": lambda: library.compressible_navier_stokes(dim, **NUMBERS),
+        "euler": lambda: library.euler(dim, gamma=GAMMA, flux="roe", boundary=BOUNDARY[:2]),
+        "constant viscosity": lambda: library.compressible_navier_stokes(dim, **NUMBERS, boundary=BOUNDARY),
         "sutherland": lambda: library.compressible_navier_stokes(
             dim, **NUMBERS, viscosity="sutherland", flux="roe", constants={"sutherland": SUTHERLAND}
         ),
@@ -146,7 +146,7 @@ def test_waves(dim):
 def test_boundary_fluxes(dim):
     """Traces that satisfy the conditions of walls and of outflow make b zero; the rest is the flux of energy. Through a
     slip wall nothing goes but momentum along n."""
-    interpreter, s = made("euler", dim).interpreter(dim), sample(dim)
+    interpreter, s = made("constant viscosity", dim).interpreter(dim), sample(dim)
     u_in, n, rho, m = s["u_in"], s["n"], s["u_in"][0], s["u_in"][1:-1]
     rest = np.concatenate([[rho], 0 * m, [u_in[-1]]])
     warm = np.concatenate([[rho], 0 * m, [2.5 * rho]])
@@ -219,6 +219,11 @@ BAD = {
         lambda: library.convection(1.0),
         "velocity of physics convection is 1.0; give a list of one number or exp",
     ),
+    "no slip without viscosity": (
+        lambda: library.euler(2, boundary=[gas.slip_wall("a"), gas.no_slip_wall("b")]),
+        "condition on 'b': f1 reads no gradient, and a gas without viscosity slips along walls; give gas.slip_wall",
+    ),
+    "space in the plane": (lambda: library.euler(3).device_source(2), "is made for dimension 3; give one made for 2"),
     "wall without velocity": (
         lambda: library.burgers(boundary=library.slip_wall("a")).device_source(2),
         "condition on 'a', line 2: index 1 is outside u, which has 1 element",

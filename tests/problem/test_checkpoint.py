@@ -81,6 +81,12 @@ def test_comes_back(written):
     assert problem().restart() is None
 
 
+def test_has_the_time_of_its_state(tmp_path):
+    one = problem()
+    one.checkpoint(tmp_path / "a.h5", one.interpolate(1.0, 0.7))
+    assert problem().restart(tmp_path / "a.h5").t == 0.7
+
+
 def test_is_plain_hdf5(written):
     found, u, path = written
     with h5py.File(path) as file:

@@ -93,6 +93,16 @@ def test_shortest_edge():
     np.testing.assert_allclose(sensor.update(problem.interpolate(lambda x: x[..., 0] ** 2)), [7 * 0.5 / 2])
 
 
+def test_a_state_has_its_time():
+    """A quantity that depends on t is taken at the time of the state, where none is given."""
+    problem = problem_of(2, 3, True, 2)
+    sensor = fe.ShockSensor(problem, "u[0] + t", "epsilon", speed="1 + t")
+    u = problem.interpolate(wavy, 2.0)
+    assert not np.allclose(sensor.indicator(u), sensor.indicator(u, 0.0))
+    np.testing.assert_array_equal(sensor.indicator(u), sensor.indicator(u, 2.0))
+    np.testing.assert_array_equal(sensor.update(u), sensor.update(u, 2.0))
+
+
 @pytest.mark.parametrize("degree", [2, 3])
 def test_smooth_fields_have_none(degree):
     """Fields of a lower degree have no share, smooth ones no viscosity; a jump has."""

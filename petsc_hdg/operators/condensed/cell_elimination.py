@@ -9,8 +9,7 @@ from ...petsc.lifetimes import Context
 from ...value_checks import plural
 from ..callbacks import INEXACT, Callbacks, advice
 from ..matfree import JacobianContext
-
-SAME = 1e-8  # of the residual, by which what is to be solved may differ from it
+from .in_time import SAME
 
 
 class StateMatrix(JacobianContext):
@@ -43,8 +42,9 @@ class StateMatrix(JacobianContext):
 class CellElimination(Context):
     """Context of a PETSc Python PC that solves: `ksp` for the trace, the cells on the device.
 
-    The residual of the last state of a linear physics has been eliminated with the matrix. Other right-hand sides,
-    those of Newton's method and the transpose are eliminated for themselves. iterations: of `ksp`, in all solves.
+    The residual of the last state of a linear physics has been eliminated with the matrix, as that of Newton's method
+    where U of the cells is kept. Other right-hand sides and those of the transpose are eliminated for themselves.
+    iterations: of `ksp`, in all solves.
     """
 
     def __init__(self, system: StateMatrix, ksp: PETSc.KSP):
@@ -110,9 +110,13 @@ class CellElimination(Context):
             )
 
     def _factor(self, b: PETSc.Vec) -> float | None:
-        """Return s where b = s times the last residual and the physics is linear, else None. Collective."""
-        known = self.system.residual
-        if not self.system.operator.holds_residual or not self.system.operator.is_linear:
+        """Return s where b = s times the last residual of a linear physics, 1 where it is that of the last
+        linearization, else None. Collective."""
+        known, operator = self.system.residual, self.system.operator
+        if not operator.is_linear:
+            with self.system.access.read(b) as given:
+                return 1.0 if operator.eliminates(given) else None
+        if not operator.holds_residual:
             return None
         factor = b.dot(known) / (known.dot(known) or 1.0)
         b.copy(self._difference)
@@ -141,6 +145,11 @@ class StateCallbacks(Callbacks):
     def _residual(self, t, x, x_t, f) -> None:
         super()._residual(t, x, x_t, f)
         f.copy(self.system.residual)
+
+    def _linearize(self, snes, *at) -> None:
+        super()._linearize(snes, *at)
+        if snes:
+            self.operator.keep_residual()
 
     def _note_values(self, jacobian: PETSc.Mat, preconditioner: PETSc.Mat) -> None:
         super()._note_values(jacobian, preconditioner)

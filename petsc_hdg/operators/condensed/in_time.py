@@ -20,6 +20,7 @@ from .check import check_condensed, check_products
 from .operator import CondensedOperator
 
 KERNELS = ("cells_spread", "cells_collect")
+SAME = 1e-8  # of the residual, by which what is to be solved may differ from it
 CHECK_SHIFT = 1.3  # before the first linearization, so that kernels are checked with one
 
 
@@ -201,6 +202,7 @@ class CondensedInTime(CondensedOperator):
         self.right_side = arrays.zeros(max(1, self.dofmap.num_owned))
         # Copies of the state, its rates and its stabilization at the last linearization of a nonlinear physics.
         self._linearized: list = [None, None, None]
+        self._newton, self._of_newton = None, -1  # the residual there, and the number of that linearization
         self._has_rates = False
         # Whether `right_side` is that of the last residual, and whether `state`, `interior` and rates are those of the
         # last linearization, of the last residual.
@@ -254,7 +256,11 @@ class CondensedInTime(CondensedOperator):
         """out = F(t, x, u_t) of trace and interior. Collective."""
         self.failure = ""  # of a linearization before, after which a step is tried again
         self._place(x, t, u_t)
-        self.local.sum(self.state, self.interior, t)
+        self._sum(out)
+
+    def _sum(self, out) -> None:
+        """out = F at the state. Collective."""
+        self.local.sum(self.state, self.interior, self.time)
         self._sum_residual(out)
         self.states.collect(self.local.inner, out)
 
@@ -273,6 +279,24 @@ class CondensedInTime(CondensedOperator):
         self._matrix_of, self._is_eliminated = known, True
         if not self.is_linear:
             self._keep_linearized(x, u_t)
+
+    def keep_residual(self) -> None:
+        """Keep the residual at the last linearization of a nonlinear physics, which eliminated it, if U is kept. A step
+        of Newton's method takes no more; its cells are accurate next to the state, not in themselves. Collective."""
+        if self.is_linear or not self.kept.is_kept:
+            return
+        self._newton = self._newton or self.arrays.empty(max(1, self.state_size))
+        self._sum(self._newton)
+        self._of_newton = self.linearizations
+
+    def eliminates(self, b) -> bool:
+        """True if b is the residual that was kept at the last linearization. Collective."""
+        if not (self._is_eliminated and self._is_at_linearization and self._of_newton == self.linearizations):
+            return False
+        count, comm = self.state_size, self.discretization.mesh.comm
+        squares = self.local.sums.of("condense_apart", count, b, self._newton)[0, :2] if count else np.zeros(2)
+        apart, size = comm.allreduce(squares)
+        return bool(apart <= SAME**2 * size)
 
     def _keep_linearized(self, x, u_t) -> None:
         """Copy the state, its rates and its stabilization, to which products may have to go back."""
@@ -316,7 +340,7 @@ class CondensedInTime(CondensedOperator):
         """
         arrays, count = self.arrays, self.dofmap.num_owned
         with stages.event("Recover"):
-            if self.is_linear and self.kept.is_kept:
+            if self.kept.is_kept:
                 solution = self._recovered(minus_w)
             else:
                 trace = arrays.empty(max(1, count))

@@ -249,7 +249,8 @@ class KeptRecovery:
 
     @property
     def _is_asked_for(self) -> bool:
-        return self.op.is_linear and self.disc.options.hdg_keep and self.disc.num_eliminated > 0
+        serves = self.op.is_linear or (self.disc.in_time and not self.disc.keeps_inverse)
+        return serves and self.disc.options.hdg_keep and self.disc.num_eliminated > 0
 
     @cached_property
     def is_kept(self) -> bool:

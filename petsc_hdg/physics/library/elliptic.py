@@ -107,9 +107,9 @@ def elasticity(
     others.setdefault("name", "elasticity")
     _stiffness(others, lame_lambda, mu)
     if not mixed:
-        return Physics({"u": dim}, f0, _STRESS, **others)
+        return Physics({"u": dim}, f0, _STRESS, dim=dim, **others)
     fields = {"u": Field(dim), "pressure": Field(1, degree_offset=-1)}
-    return Physics(fields, {"u": f0, "pressure": _COMPRESSION}, {"u": _STRESS_BESIDE_PRESSURE}, **others)
+    return Physics(fields, {"u": f0, "pressure": _COMPRESSION}, {"u": _STRESS_BESIDE_PRESSURE}, dim=dim, **others)
 
 
 def minimal_surface(f0: object = None, **others) -> Physics:
@@ -131,7 +131,7 @@ def neo_hookean(dim: int, f0: object = None, *, lame_lambda: float = 1.0, mu: fl
     others.setdefault("name", "neo_hookean")
     _stiffness(others, lame_lambda, mu)
     helpers = "\n".join(filter(None, (_HELPERS, others.pop("helpers", ""))))
-    return Physics({"u": dim}, f0, _NEO_HOOKEAN_STRESS, helpers=helpers, **others)
+    return Physics({"u": dim}, f0, _NEO_HOOKEAN_STRESS, helpers=helpers, dim=dim, **others)
 
 
 def stokes(dim: int, f0: object = None, *, mu: float = 1.0, **others) -> Physics:
@@ -142,5 +142,5 @@ def stokes(dim: int, f0: object = None, *, mu: float = 1.0, **others) -> Physics
     """
     others.setdefault("name", "stokes")
     others["constants"] = {"mu": mu, **dict(others.get("constants") or {})}
-    fields = {"velocity": Field(dim), "pressure": Field(1, degree_offset=-1)}
-    return Physics(fields, {"velocity": f0, "pressure": _DIVERGENCE}, {"velocity": _STRESS_BESIDE_PRESSURE}, **others)
+    fields, f1 = {"velocity": Field(dim), "pressure": Field(1, degree_offset=-1)}, {"velocity": _STRESS_BESIDE_PRESSURE}
+    return Physics(fields, {"velocity": f0, "pressure": _DIVERGENCE}, f1, dim=dim, **others)

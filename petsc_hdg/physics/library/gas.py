@@ -153,6 +153,7 @@ def no_slip_wall(label: str, energy: str | float | None = None) -> BoundaryFlux:
 b[0] = u_in[0] - u[0];
 for (PetscInt d = 0; d < dim; ++d) b[1 + d] = -u[1 + d];
 b[dim + 1] = {heat};""",
+        diffusive="a gas without viscosity slips along walls; give gas.slip_wall or compressible_navier_stokes",
     )
 
 

@@ -114,7 +114,7 @@ def convection(velocity: Sequence[str | float], f0: object = None, *, viscosity:
     others.setdefault("name", "convection")
     others.setdefault("stabilization", wind + _CONVECTION_STABILIZATION)
     others["constants"] = {"viscosity": viscosity, **dict(others.get("constants") or {})}
-    return Physics({"u": 1}, f0, wind + _CONVECTION_FLUX, **others)
+    return Physics({"u": 1}, f0, wind + _CONVECTION_FLUX, dim=len(velocity), **others)
 
 
 def burgers(f0: object = None, *, viscosity: float = 0.0, artificial_viscosity: bool = False, **others) -> Physics:
@@ -155,7 +155,7 @@ def euler(
     others.setdefault("stabilization", stabilization)
     others["constants"] = {"gamma": gamma, **dict(others.get("constants") or {})}
     helpers = "\n".join(filter(None, (gas.STATES, others.pop("helpers", ""))))
-    return Physics({"u": dim + 2}, f0, f1, helpers=helpers, above=gas.ABOVE, **others)
+    return Physics({"u": dim + 2}, f0, f1, helpers=helpers, above=gas.ABOVE, dim=dim, **others)
 
 
 def compressible_navier_stokes(
@@ -200,7 +200,7 @@ def compressible_navier_stokes(
     law = f"{head} {{ {_VISCOSITIES[viscosity]} }}"
     helpers = "\n".join(filter(None, (gas.STATES, law, others.pop("helpers", ""))))
     f1 = (_GAS_FLUX if convection else _NO_CONVECTION) + _VISCOUS
-    return Physics({"u": dim + 2}, f0, f1, helpers=helpers, above=gas.ABOVE, **others)
+    return Physics({"u": dim + 2}, f0, f1, helpers=helpers, above=gas.ABOVE, dim=dim, **others)
 
 
 def shallow_water(dim: int = 2, f0: object = None, *, gravity: float = 9.81, **others) -> Physics:
@@ -213,4 +213,4 @@ def shallow_water(dim: int = 2, f0: object = None, *, gravity: float = 9.81, **o
     others.setdefault("stabilization", _WATER_STABILIZATION)
     others["constants"] = {"gravity": gravity, **dict(others.get("constants") or {})}
     helpers = "\n".join(filter(None, (_HELPERS, others.pop("helpers", ""))))
-    return Physics({"u": dim + 1}, f0, _WATER_FLUX, helpers=helpers, above={"gravity": 0.0}, **others)
+    return Physics({"u": dim + 1}, f0, _WATER_FLUX, helpers=helpers, above={"gravity": 0.0}, dim=dim, **others)

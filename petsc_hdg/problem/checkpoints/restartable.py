@@ -13,7 +13,7 @@ from ... import value_checks
 from ...discretizations.canonical import CanonicalUnknowns
 from ...errors import collectively
 from ...value_checks import FilePath
-from ..input_data import require_vec
+from ..input_data import require_vec, time_of
 from ..newton.joint_newton import Interiors
 from . import checkpoint as checkpoint_file
 from . import checkpoint_schedule, newton_checkpoints
@@ -59,11 +59,12 @@ class Restartable:
         """State of its checkpoints."""
         return Checkpoints(self)
 
-    def checkpoint(self, path: FilePath, u: PETSc.Vec, t: float = 0.0, step: int = 0, **numbers: float) -> None:
+    def checkpoint(self, path: FilePath, u: PETSc.Vec, t: float | None = None, step: int = 0, **numbers: float) -> None:
         """Write u, with the constants and numbers of the user's own, to an HDF5 file, whole or not at all. Collective.
 
-        Raises CheckpointError or OptionError on all ranks; what was there before is kept then.
+        t: that of u by default. Raises CheckpointError or OptionError on all ranks; what was there before is kept then.
         """
+        t = time_of(u, t)
         with collectively(self.comm):
             path = value_checks.path("The checkpoint", path)
             value_checks.number("The time t", t)
