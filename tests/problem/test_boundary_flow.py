@@ -20,6 +20,8 @@ VALUE_LEFT, VALUE_RIGHT = fe.Dirichlet("left", 0.0), fe.Dirichlet("right", 0.0)
         (IN_FLUX, [VALUE_LEFT, fe.Neumann("right", 0.3)], 0.01, f"'right' of physics 'wind' gives {LEAVES}"),
         (IN_FLUX, [VALUE_LEFT, fe.Robin("right", "f0[0] = u[0];")], 0.01, ""),
         (IN_FLUX, [VALUE_LEFT], 1.0, ""),
+        (IN_FLUX, [VALUE_LEFT], 0.0, LEAVES),
+        (IN_FLUX, [VALUE_LEFT, fe.Robin("right", "f0[0] = u[0];")], 0.0, ""),
         (IN_SOURCE, [VALUE_LEFT], 0.01, ""),
         (IN_SOURCE, [VALUE_RIGHT], 0.01, f"'the rest of the boundary' of physics 'wind' gives {ENTERS}"),
         (IN_SOURCE, [VALUE_RIGHT, fe.Robin("left", "f0[0] = u[0] - 2;")], 0.01, ""),

@@ -67,6 +67,20 @@ def test_waves(backend):
             Problem(problem.mesh, other, backend=backend, degree=2)
 
 
+@pytest.mark.parametrize("backend", ["sipg_gpu", "poly_gpu"])
+def test_data_that_only_other_equations_see(backend):
+    """u_t + div q = 0, q_t / 10 + q + ∇u = 0, u = 0 on the boundary: gradients of u are in the equation of q."""
+    S = "sin(PETSC_PI*x[0])*sin(PETSC_PI*x[1])"
+    f0 = {"u": "u_t + q_x[0][0] + q_x[1][1]", "q": "0.1*q_t[c] + q[c] + u_x[c]"}
+    physics = Physics({"u": 1, "q": 2}, f0, boundary=[Dirichlet("boundary", 0.0, field="u")])
+    problem = Problem(Mesh.box((6, 6)), physics, backend=backend, degree=2)
+    start = problem.interpolate({"u": lambda x: np.prod(np.sin(np.pi * x), axis=-1), "q": 0.0})
+    u = problem.solve_in_time(start, 0.2, 0.01)
+    rate = np.sqrt(20 * np.pi**2 - 25)
+    exact = np.exp(-1) * (np.cos(0.2 * rate) + 5 / rate * np.sin(0.2 * rate))
+    assert problem.integral(f"4*u*{S}", u) == pytest.approx(exact, rel=0.02)
+
+
 def test_a_step_is_tried_by_secants():
     """Latent heat under a sudden temperature: line search by shorter steps leads nowhere in the first time step."""
     capacity = "(1 + 20*exp(-100*(T - 0.5)*(T - 0.5)))*T_t"

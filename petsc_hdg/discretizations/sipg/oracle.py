@@ -68,10 +68,11 @@ class PenaltyOracle(CellOracle):
         return f0, f1
 
     def _boundary(self, kind, own: Side, n, sigma, s: State):
-        """Nitsche's method in components with Dirichlet data, natural fluxes in the others; f1 of conditions in all."""
-        f0, f1 = self._joined(own, self._data(kind, own, s), sigma, n, s, adjoint=1.0)
-        free = kind[:-1] < 0
-        f0[free] = 0
+        """Nitsche's method in components with Dirichlet data; in the others natural fluxes, and f0 sees the jumps of
+        those with data; f1 of conditions in all."""
+        other, free = self._data(kind, own, s), kind[:-1] < 0
+        f0, f1 = self._joined(own, other, sigma, n, s, adjoint=1.0)
+        f0[free] = (self._fluxes(_lifted(own, other, n), s)[0] - self._fluxes(own, s)[0])[free]
         for condition in range(len(self.discretization.physics.natural)):
             if kind[-1] >> condition & 1:
                 given, slopes = self._natural(condition, own, own.x, n, s)

@@ -121,8 +121,8 @@ def _magnifications(problem, duration: float):
                 )
                 given += f0[c]
             held = given + (g1 if flow > 0 else g2)[c, c] @ normal
-            if kappa > 0 and np.isfinite([flow, held, kappa]).all() and flow != 0:
-                share = max(held / abs(flow), np.exp(-abs(flow) * length / kappa), 1e-300)
+            if kappa >= 0 and np.isfinite([flow, held, kappa]).all() and flow != 0:
+                share = max(held / abs(flow), np.exp(-abs(flow) * length / kappa) if kappa else 0.0, 1e-300)
                 if duration > 0:
                     mass = (blocks(1.0, x, constants)[0] - g0)[c, c]
                     share = max(share, kappa * mass / (flow**2 * duration)) if flow > 0 else 1.0
