@@ -1,12 +1,13 @@
 // A symmetric trace matrix, half of its entries stored: the blocks between two facets of each cell once, the summed block
 // of each facet packed. One launch for a patch of consecutive cells gathers, multiplies and sums; a second one adds what a
 // facet between two patches gets from the later one. No atomics: the order of all sums is fixed.
-// needs: M BLOCKED NC NP F MC CELLS PARTS CHUNK STEP
+// needs: M BLOCKED NC NP F MC CELLS PARTS CHUNK STEP TESTED
 //
 // M = NP NC     unknowns of a facet: nodes, then components        F      facets of a cell
 // MC = F M      unknowns of a cell                                 CELLS  cells of a patch
 // PARTS         threads of a cell: F / 2, which take pairs of facets that have none in common, or 1
 // CHUNK         unknowns taken at once, a divisor of M             STEP   M or M + 1, an odd number: local memory's banks
+// TESTED        cells of a work-group that tells how far they are from symmetric
 //
 // A place is a facet of a patch: first those that the patch owns (it has their first cell), ascending, then the others.
 //
@@ -240,4 +241,27 @@ __kernel void trace_symmetric_column(int num_facets, int n_owned, int n_free, in
   const int patch = cells[t] / CELLS;
   const real value = own[own_entry(i, column < 0 ? i : column, t, first[2 * patch + 1], first[2 * patch + 3])];
   trace_set(y_owned, y_ghost, n_owned, n_free, numbers, number_stride, order[t], i, value);
+}
+
+// Of each work-group, the largest |K - Kᵀ| of a cell of a tile over its largest entry.
+KERNEL(TESTED) void trace_symmetric_asymmetry(int count, int tile_stride, __global const real *K, __global real *largest)
+{
+  __local real found[TESTED];
+  const int cell = get_global_id(0), lane = get_local_id(0);
+  real difference = 0, size = 0;
+  if (cell < count) {
+    for (int k = 0; k < MC; ++k)
+      for (int i = 0; i <= k; ++i) {
+        const real upper = K[((size_t)k * tile_stride + cell) * MC + i];
+        const real lower = K[((size_t)i * tile_stride + cell) * MC + k];
+        difference = fmax(difference, fabs(upper - lower));
+        size = fmax(size, fmax(fabs(upper), fabs(lower)));
+      }
+  }
+  found[lane] = size > 0 ? difference / size : 0;
+  BARRIER_LOCAL();
+  if (lane) return;
+  real most = 0;
+  for (int i = 0; i < TESTED; ++i) most = fmax(most, found[i]);
+  largest[get_group_id(0)] = most;
 }

@@ -130,18 +130,18 @@ class TraceSpecs:
         """Kinds of facets up to which a dictionary pays."""
         return int(min(MOST_SHARE * self.layout.num_facets, MOST_BYTES / (self.congruent_reals * self.real_bytes)))
 
-    def asymmetry(self) -> KernelSpec:
-        """The kernel that tells how far a tile is from symmetric."""
-        cells = min(ASYMMETRY_CELLS, self.limits.max_work_group)
-        macros = {"MC": self.cell_dofs, "ASYMMETRY_CELLS": cells}
-        name = "trace_asymmetry"
-        return self._spec(name, ("trace_asymmetry.cl",), macros, cells, cells * self.real_bytes)
-
     def symmetric_blocks(self, shape: SymmetricShape) -> dict[str, KernelSpec]:
-        """Kernels of trace_symmetric.cl, by name, and `trace_asymmetry`."""
-        macros = {"CELLS": shape.cells, "PARTS": shape.parts, "CHUNK": shape.chunk, "STEP": shape.step}
-        sizes = {"pairs": 64, "own": 64, "product": shape.threads, "cut": 64, "column": 64}
-        return {**self._of_facets("symmetric", sizes, macros), "trace_asymmetry": self.asymmetry()}
+        """Kernels of trace_symmetric.cl, by name."""
+        tested = min(ASYMMETRY_CELLS, self.limits.max_work_group)
+        macros = {
+            "CELLS": shape.cells,
+            "PARTS": shape.parts,
+            "CHUNK": shape.chunk,
+            "STEP": shape.step,
+            "TESTED": tested,
+        }
+        sizes = {"pairs": 64, "own": 64, "product": shape.threads, "cut": 64, "column": 64, "asymmetry": tested}
+        return self._of_facets("symmetric", sizes, macros)
 
     def symmetric_shape(self) -> SymmetricShape:
         """Launch shape of the product with a symmetric matrix."""

@@ -15,8 +15,6 @@ from ...discretizations.transposition import DeviceLimits
 from ..overlap import in_parts, part_range
 from ..vectors import TailedVector
 
-SYMMETRIC = {"double": 1e-11, "single": 1e-4}  # |K - Kᵀ| over |K| below which an element matrix counts as symmetric
-
 
 class TraceFormat:
     """Base of formats: products that end with the sum over ranks, and arguments of kernels.
@@ -201,12 +199,3 @@ class TraceFormat:
             return None, None
         arrays = (self.layout.orientation, self.layout.permutations)
         return tuple(self.arrays.to_device(a, "trace layout") for a in arrays)
-
-
-def tile_asymmetry(trace: TraceFormat, K, count: int, tile_stride: int) -> float:
-    """Largest |K - Kᵀ| of a cell of a tile over the largest entry of that cell."""
-    kernel = trace.kernels["trace_asymmetry"]
-    groups = -(-count // kernel.spec.local_size)
-    largest = trace.arrays.empty(max(1, groups))
-    kernel(count, count, tile_stride, K, largest)
-    return float(trace.arrays.to_host(largest, groups, name="symmetry").max(initial=0.0))

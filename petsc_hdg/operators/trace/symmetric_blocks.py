@@ -15,7 +15,9 @@ from ...errors import SolveError
 from ...value_checks import plural
 from ..overlap import FIRST, OUTER
 from ..vectors import TailedVector
-from .format import SYMMETRIC, TraceFormat, tile_asymmetry
+from .format import TraceFormat
+
+SYMMETRIC = {"double": 1e-11, "single": 1e-4}  # |K - Kᵀ| over |K| below which an element matrix counts as symmetric
 
 
 class SymmetricBlocks(TraceFormat):
@@ -95,7 +97,7 @@ class SymmetricBlocks(TraceFormat):
 
     def add_tile(self, K, first: int, count: int, tile_stride: int | None = None) -> None:
         tile_stride = tile_stride or padded(count)
-        if self.asymmetric or tile_asymmetry(self, K, count, tile_stride) > SYMMETRIC[self.arrays.precision]:
+        if self.asymmetric or self._asymmetry(K, count, tile_stride) > SYMMETRIC[self.arrays.precision]:
             self.asymmetric = True
             return
         self.kernels["trace_symmetric_pairs"](
@@ -106,6 +108,14 @@ class SymmetricBlocks(TraceFormat):
             size * self.layout.block, size, first, count, tile_stride, self.facet_stride, listed, self._first,
             *self._sides, *self.orientation, K, self.own,
         )  # fmt: skip
+
+    def _asymmetry(self, K, count: int, tile_stride: int) -> float:
+        """Largest |K - Kᵀ| of a cell of a tile over the largest entry of that cell."""
+        kernel = self.kernels["trace_symmetric_asymmetry"]
+        groups = -(-count // kernel.spec.local_size)
+        largest = self.arrays.empty(max(1, groups))
+        kernel(count, count, tile_stride, K, largest)
+        return float(self.arrays.to_host(largest, groups, name="symmetry").max(initial=0.0))
 
     def mult(self, x: TailedVector, y_owned, y_ghost, part: int | None = None) -> None:
         if self.asymmetric:
