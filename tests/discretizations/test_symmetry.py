@@ -3,7 +3,7 @@
 import pytest
 
 import petsc_hdg as fe
-from petsc_hdg.discretizations.symmetry import derivative_kind
+from petsc_hdg.discretizations.symmetry import derivative_kind, has_symmetric_derivative
 from petsc_hdg.physics import library
 
 DIFFUSION = "for (d = 0; d < dim; ++d) f1[d] = {}*u_x[d];"
@@ -22,3 +22,12 @@ DIFFUSION = "for (d = 0; d < dim; ++d) f1[d] = {}*u_x[d];"
 )
 def test_samples_outside_the_domain_do_not_make_a_derivative_unsymmetric(physics, kind, dim):
     assert derivative_kind(physics(dim), dim) == kind
+
+
+def test_regions_that_samples_may_miss():
+    """Half of a matrix is stored where all of it is symmetric."""
+    far, near = fe.Physics({"u": 1}, "x[0] > 5 ? u_x[0] : 0", "u_x[d]"), fe.Physics({"u": 1}, "-1", "u_x[d]")
+    coupled = fe.Physics({"u": 1, "v": 1}, {"u": "x[0] > 5 ? v : 0"}, {"u": "u_x[d]", "v": "v_x[d]"})
+    assert all(derivative_kind(physics, 2) == "symmetric" for physics in (far, near, coupled))
+    found = [has_symmetric_derivative(physics, 2) for physics in (far, near, coupled, library.elasticity(2, E=1.0, nu=0.3))]
+    assert found == [False, True, False, True]

@@ -6,8 +6,9 @@ import numpy as np
 
 from ...codegen import KernelSpec, Launch
 from ...codegen.preamble import CONSTANT_BYTES
+from ..symmetry import read_by_text
 from .legendre import num_basis
-from .scheme import FACETS, FACETS_BY_STEPS, VOLUME, dependences
+from .scheme import FACETS, FACETS_BY_STEPS, VOLUME
 from .team_shape import FEWEST_WARPS, TARGET, MmaShape, mma_shape, split_of, team_shape
 
 EMULATED = False  # whether devices without tensor cores do as if they had them: for tests
@@ -18,7 +19,7 @@ class MatrixSpecs:
 
     def __init__(self, disc):
         self.disc, self.fine = disc, disc.fine
-        self.pairs = dependences(disc.physics)
+        self.pairs = read_by_text(disc.physics)
 
     @property
     def volume_slots(self) -> int:

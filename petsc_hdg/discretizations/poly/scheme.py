@@ -23,6 +23,7 @@ from ..primal import POINTWISE
 from ..sipg.arguments import AROUND
 from ..sipg.interleaved import unconstrained_dofmap
 from ..sipg.scheme import InteriorPenalty, check_sipg, degrees_of
+from ..symmetry import read_by_text
 from .legendre import exponents, num_basis
 from .matrix import Blocks
 from .outline import Measures
@@ -46,20 +47,6 @@ GPU_GROUP, CPU_GROUP = 64, 1  # work-items of a work-group
 POINTS_OF_LANE = {"nodes": 2, "action": 12}  # at least, where more work-items share a polytope
 CHUNK = 16  # functions whose sums are added up at once
 HIGHEST = 6  # degree of a polytope
-
-
-def dependences(physics) -> set[tuple[str, str]]:
-    """(f0 or f1, u or u_x): which function may depend on what; a rate counts as the value."""
-    hand = {"g0": ("f0", "u"), "g1": ("f0", "u_x"), "g2": ("f1", "u"), "g3": ("f1", "u_x")}
-    found = set()
-    for term in physics.terms.jacobian or physics.terms.residual:
-        if term.kind in hand:
-            found.add(hand[term.kind])
-            continue
-        inputs = term.program.inputs
-        found |= {(term.kind, "u")} if inputs & {"u", "u_t"} else set()
-        found |= {(term.kind, "u_x")} if "u_x" in inputs else set()
-    return found
 
 
 class CutPenalty(InteriorPenalty):
@@ -308,7 +295,7 @@ class PolytopicDG(Discretization):
         """Spec of `poly_action` for polytopes none of whose neighbours, nor themselves, have a higher degree; facets:
         of a polytope on average."""
         fine, rows = self.fine, num_basis(self.dim, degree, self.space)
-        tested = {test for test, _ in dependences(self.physics)}
+        tested = {test for test, _ in read_by_text(self.physics)}
         points = fine.quadrature.num_points * self.cells_of_polytope + facets * fine.facet_rules[0][0].num_points
         files = "sipg_facet poly_facet_sides poly_basis poly_nested poly_volume_state poly_sum".split()
         at = np.full((degree + 1,) * self.dim, -1, np.int32)
