@@ -28,11 +28,13 @@ def plane(n: int) -> dict:
     return _made(cells | {"quadrilateral": corners[~odd]}, moved(points, 0.15 / n, 3))
 
 
-def solid(n: int, kinds=("most", "hexahedron", "prism")) -> dict:
-    """n × n × n cubes: slabs along x of cells of each of some kinds, of which `most` has tetrahedra at its left."""
-    points, corners = _grid((n, n, n))
+def solid(n: int, kinds=("most", "hexahedron", "prism"), across: tuple = ()) -> dict:
+    """n × n × n cubes, or n × `across`: slabs along x of cells of each of some kinds, of which `most` has tetrahedra at
+    its left."""
+    faces = (n, *(across or (n, n)))
+    points, corners = _grid(faces)
     points = moved(points, 0.1 / n, 3)
-    slabs = np.minimum(np.indices((n, n, n))[0].ravel() * len(kinds) // n, len(kinds) - 1)
+    slabs = np.minimum(np.indices(faces)[0].ravel() * len(kinds) // n, len(kinds) - 1)
     cells: dict[str, list] = {}
     for corner, slab in zip(corners, slabs, strict=True):
         kind = "pyramid" if kinds[slab] == "most" and abs(points[corner[0], 0]) > 1e-12 else kinds[slab]

@@ -2,8 +2,10 @@
 
 import json
 import sys
+from functools import partial
 
 import numpy as np
+from mixed_meshes import solid
 from petsc4py import PETSc
 from petsc_options import petsc_options
 from run_mixed import MESHES, made, of_products
@@ -11,6 +13,8 @@ from sample_physics import everything, smooth_poisson
 
 from petsc_hdg import Mesh, Options, Problem
 from petsc_hdg.run import guarded
+
+MESHES |= {"solid": (partial(solid, across=(2, 2)), 3, 0)}
 
 
 def norms(mesh: Mesh) -> dict:
