@@ -48,7 +48,9 @@ KERNEL(LANES * THREADS) void ROLE(sipg)(ARGUMENTS)
   {
     const int lane = LANE, f = 0;
     WORK
-    volume_flux(&w, constants, q, ALONG, flux);
+    real f0[NC], f1[NC * DIM];
+    volume_fluxes(&w, constants, q, ALONG, f0, f1);
+    store_flux(flux, lane, q, f0, f1);
     END_OF_TURN
   }
   BARRIER_LOCAL();
@@ -66,8 +68,8 @@ KERNEL(LANES * THREADS) void ROLE(sipg)(ARGUMENTS)
       LANE_AND_CELL
       WORK
       PENALTY_OF_FACET
-      facet_flux(&w, constants, 0, SIPG_WALL(code[f * stride + cell], kinds), sigma, q, ALONG,
-                 neighbour[f * stride + cell] >= 0, flux);
+      interior_flux(&w, constants, SIPG_WALL(code[f * stride + cell], kinds), sigma, q, ALONG,
+                    neighbour[f * stride + cell] >= 0, flux);
       END_OF_TURN
     }
     {
@@ -76,8 +78,11 @@ KERNEL(LANES * THREADS) void ROLE(sipg)(ARGUMENTS)
       if (behind <= -2) {
         WORK
         PENALTY_OF_FACET
-        for (int q = thread; q < NQF; q += THREADS)
-          facet_flux(&w, constants, 1, kinds - (behind + 2) * (NC + 1), sigma, q, ALONG, 1, flux);
+        for (int q = thread; q < NQF; q += THREADS) {
+          real f0[NC], f1[NC * DIM];
+          boundary_fluxes(&w, kinds - (behind + 2) * (NC + 1), constants, sigma, q, ALONG, f0, f1);
+          store_flux(flux, lane, q, f0, f1);
+        }
       }
     }
     BARRIER_LOCAL();

@@ -50,7 +50,7 @@ KERNEL(CELLS) void ROLE(sipg)(ARGUMENTS)
       real part[NC * NB];
       UNROLL for (int k = 0; k < NC * NB; ++k) part[k] = 0;
       UNROLL for (int q = 0; q < NQF; ++q) {
-        facet_fluxes(&w, constants, 0, wall, sigma, q, ALONG, f0, f1);
+        interior_fluxes(&w, constants, wall, sigma, q, ALONG, f0, f1);
         test_fluxes(f0, f1, FACET_BASIS + q * NB, FACET_GRAD + q * NB * DIM, ORDER, part);
       }
       outside |= behind < -1;
@@ -70,7 +70,7 @@ KERNEL(CELLS) void ROLE(sipg)(ARGUMENTS)
         const Work w = {CELL(own), CELL(own), tables, 0, 0, t, shift};
         for (int q = 0; q < NQF; ++q) {
           real f0[NC], f1[NC * DIM];
-          facet_fluxes(&w, constants, 1, kinds - (behind + 2) * (NC + 1), sigma, q, ALONG, f0, f1);
+          boundary_fluxes(&w, kinds - (behind + 2) * (NC + 1), constants, sigma, q, ALONG, f0, f1);
           for (int k = 0; k < NC * NB; ++k) {
             const int b = k % NB, c = k / NB;
             real part = f0[c] * FACET_BASIS[q * NB + b];

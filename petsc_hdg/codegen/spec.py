@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache, partial
 
 import numpy as np
 
-from petsc_hdg.codegen.library import kernel_names, kernel_text, needed_names
+from petsc_hdg.codegen.library import kernel_text, needed_names
 from petsc_hdg.codegen.preamble import REAL_BYTES, preamble_text, table_bytes
 from petsc_hdg.codegen.signature import Argument, prototype
 from petsc_hdg.errors import DeviceError
@@ -103,11 +103,8 @@ class KernelSpec:
         macros = {"ARGUMENTS": prototype(self.arguments), **self.macros} if self.arguments else self.macros
         provided = {"REAL_BYTES", *_names(kernel_text(_COMMON)), *macros, *self.tables}
         if self.physics:
-            if _PETSC in kernel_names():
-                parts.append(_located(_PETSC, kernel_text(_PETSC)))
-                provided |= _names(kernel_text(_PETSC))
-            parts.append(_located("physics", self.physics))
-            provided |= _names(self.physics)
+            parts += [_located(_PETSC, kernel_text(_PETSC)), _located("physics", self.physics)]
+            provided |= _names(kernel_text(_PETSC)) | _names(self.physics)
         parts.append(_located("sizes", preamble_text(macros, self.tables, self.precision)))
         for source in self.sources:
             text = kernel_text(source)

@@ -30,6 +30,6 @@ def test_items_that_share_nothing(limits, size):
         scheme(mesh, PHYSICS, Options(backend=backend, degree=2), limits) for backend, scheme in schemes.items()
     )
     specs = [conforming.essential_spec(), cell_error_spec(conforming), hybrid.essential_spec()]
-    specs += [*penalized.penalty_specs().values(), penalized.diagonal_spec()]
+    specs += [*penalized.penalty_specs().values(), penalized.plain_specs()["sipg_facet_diagonal"]]
     specs += [condensed_error_spec(RecoverySpecs(hybrid))]
     assert [spec.local_size for spec in specs] == [size] * len(specs)

@@ -34,7 +34,7 @@ FAULTS = {  # kernel found wrong -> (variant, file, right text, wrong text)
     "condense": ("hdg", "condense.cl", "recovery[place * NE + ROW(a)] = -", "recovery[place * NE + ROW(a)] = "),
     "condense_solve": ("hdg", "condense_solve.cl", "= s[k] - damping * step[k]", "= s[k] - step[k] / 2"),
     "sipg_penalty": ("sipg", "sipg_penalty.cl", "return PENALTY", "return 2 * PENALTY"),
-    "sipg_action": ("sipg", "sipg_flux.clh", "(action ? d_jump : jump)[c]", "(action ? d_lifted : jump)[c]"),
+    "sipg_action": ("sipg", "sipg_flux.clh", "action ? d_jump[c]", "action ? d_lifted[c]"),
     "sipg_facet_residual": ("sipg split", "role_residual.clh", "NONE, NONE)\n", "NONE, NONE) if (f) f0[0] = 0;\n"),
     "sipg_facet_coupling": ("sipg", "sipg_facet_coupling.cl", "(1, NONE, TRIAL)", "(1, TRIAL, TRIAL)"),
 }

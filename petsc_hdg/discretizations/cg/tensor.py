@@ -70,7 +70,8 @@ def line_specs(disc) -> dict[str, KernelSpec]:
 
 def line_diagonal(disc) -> dict[str, KernelSpec]:
     """Spec of `cg_diagonal`, if a cell fits the device's local memory."""
-    shape = _shape(disc, _diagonal_reals(disc))
+    others = disc.dim * (disc.dim + 1) // 2
+    shape = _shape(disc, _columns(disc, others, others + disc.dim + 1, 3))
     return _specs(disc, shape, ("cg_diagonal",), "cg_tensor_diagonal.cl") if shape else {}
 
 
@@ -198,12 +199,6 @@ def _reals(disc) -> int:
     """Reals of local memory that the action takes for a cell."""
     components = disc.physics.num_components
     return _columns(disc, components * disc.dim, components * (1 + disc.dim), 2)
-
-
-def _diagonal_reals(disc) -> int:
-    """Those that the diagonal takes."""
-    others = disc.dim * (disc.dim + 1) // 2
-    return _columns(disc, others, others + disc.dim + 1, 3)
 
 
 def _columns(disc, columns: int, of_point: int, planes: int) -> int:

@@ -34,10 +34,6 @@ class Interleaved:
         return self.index(np.int32(num_cells), cells, rows.astype(np.int32))
 
 
-def num_chunks(num_cells: int) -> int:
-    return -(-num_cells // CHUNK)
-
-
 def discontinuous_dofmap(mesh, spaces, neighbours, row_of_dof: np.ndarray) -> tuple[DofMap, np.ndarray]:
     """Numbering with all unknowns in the cells, and compact numbers [extended cell, dof].
 

@@ -16,7 +16,7 @@ from ..lines import tensor_order
 from ..primal import PrimalDiscretization
 from ..symmetry import foreign_diffusion
 from .arguments import FACETS_OF_CELLS, LISTED_FACETS, PENALTY
-from .interleaved import create_section, discontinuous_dofmap, num_chunks
+from .interleaved import CHUNK, create_section, discontinuous_dofmap
 from .mixed import FacetsOfShapes
 from .neighbours import MOST_NATURAL, Orientations, find_neighbours
 from .simplex import simplex_specs
@@ -116,7 +116,8 @@ class InteriorPenalty(PrimalDiscretization):
 
     @property
     def num_chunks(self) -> int:
-        return num_chunks(self.mesh.num_cells)
+        """Chunks of the owned cells."""
+        return -(-self.mesh.num_cells // CHUNK)
 
     @property
     def theta(self) -> int:
@@ -192,7 +193,7 @@ class InteriorPenalty(PrimalDiscretization):
     def chunk_lists(self) -> tuple[np.ndarray, np.ndarray]:
         """Chunks without ghost neighbours, and the others."""
         touched = np.zeros(self.num_chunks, bool)
-        touched[np.flatnonzero(self.neighbours.has_ghost) // 32] = True
+        touched[np.flatnonzero(self.neighbours.has_ghost) // CHUNK] = True
         return np.flatnonzero(~touched).astype(np.int32), np.flatnonzero(touched).astype(np.int32)
 
     def element_numbers(self, numbers: np.ndarray | None = None) -> tuple[list[np.ndarray], list[np.ndarray]]:

@@ -220,7 +220,8 @@ class SIPGOperator(PrimalOperator):
         if runner is None:
             self.fill_elements(what, **where)
             vector.end()
-            self.sum_fluxes(what, out, **where)
+            self.run_around(self.kernels[f"sipg_facet_{what}"], self._element, **where)
+            self.assemble(self._element, out)
             return
         if self.halo.alone or not self.halo.plan.active:
             vector.end()
@@ -306,11 +307,6 @@ class SIPGOperator(PrimalOperator):
             "facet_stride": lambda: padded(self.discretization.sides.shape[1]),
         }
 
-    def sum_fluxes(self, what: str, out, **where) -> None:
-        """out: the element vectors with fluxes."""
-        self.run_around(self.kernels[f"sipg_facet_{what}"], self._element, **where)
-        self.assemble(self._element, out)
-
 
 FAST = (AffinePass, AffineSimplexPass)
 
@@ -370,10 +366,9 @@ class SIPGPenalty(FacetNumbers):
     @cached_property
     def _side_numbers(self):
         """Buffer [facet of the cell, stride] of the discretization's `side_numbers`, or None."""
-        numbers = self.disc.side_numbers
-        return (
-            None if numbers is None else self.arrays.to_device(cell_fastest(numbers.T, self.disc.stride), "penalties")
-        )
+        if self.disc.side_numbers is None:
+            return None
+        return self.arrays.to_device(cell_fastest(self.disc.side_numbers.T, self.disc.stride), "penalties")
 
     @cached_property
     def least(self):
