@@ -51,7 +51,7 @@ BAD_OPTIONS = {
     ),
     "kernel of other schemes": (
         lambda c, f: by_database(c, fe_backend="hdg_gpu", fe_kernel="patch"),
-        "-fe_kernel patch has no effect on hdg_gpu, which takes auto or tensor; leave it out$",
+        "-fe_kernel patch has no effect on hdg_gpu, which takes auto; leave it out$",
     ),
     "kernel beside condensation": (
         lambda c, f: by_database(c, cg_condense="", fe_kernel="tensor"),

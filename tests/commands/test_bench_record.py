@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import bench
 import pytest
-from bench import cg, full, hdg, roofline, short
+from bench import cg, full, roofline, short
 from bench.group import Group, measure
 from bench.record import ENDED, Record
 
@@ -183,8 +183,6 @@ def test_names_are_of_one_row_each():
         every = [name for group in full.groups(device, given, 1e9) for name in group.names]
         assert len(every) == len({*every}) > 100
         assert {name for _, name in short.CHOSEN} <= {*every}
-        degrees = sum(len(degrees) for _, _, degrees in hdg.GPU_CASES)
-        assert sum("shared multipliers" in name for name in every) == (degrees if is_gpu else 0)
 
 
 def test_bench_goes_on_after_a_failure(tmp_path, monkeypatch, capsys):
