@@ -15,9 +15,9 @@ from petsc_hdg.run import guarded
 MESHES = {"plane": (plane, 4, 1), "solid": (solid, 3, 0), "two": (two_cells, 1, 0)}  # cells along each axis, overlap
 
 
-def made(name: str, seed: int | None, comm=None) -> Mesh:
+def made(name: str, seed: int | None, comm=None, meshes=MESHES) -> Mesh:
     """A mesh, whose cells go to the ranks at random with a seed."""
-    make, n, overlap = MESHES[name]
+    make, n, overlap = meshes[name]
     comm = comm or PETSc.COMM_WORLD
     given = make(n) if comm.rank == 0 else {"cells": None, "points": None}
     return Mesh.from_cells(**given, comm=comm, overlap=overlap, partition_seed=seed)
