@@ -217,7 +217,8 @@ class Recovery:
         buffers = (local.residual, disc.num_trace), (local.inner, disc.num_interior)
         found = [to_host(rows, (count, disc.components, disc.stride), name="fluxes") for rows, count in buffers]
         trace, inner = (np.moveaxis(rows[..., : disc.mesh.num_cells].astype(float), -1, 0) for rows in found)
-        shape = disc.mesh.num_cells, disc.num_facets_of_cell, -1, disc.components
+        facets = disc.num_facets_of_cell
+        shape = disc.mesh.num_cells, facets, disc.num_trace // facets, disc.components
         return trace.reshape(shape).sum(axis=2), trace.sum(axis=1) + inner.sum(axis=1)
 
     def flux(self, label: str, x, t: float, side: str | None = None) -> np.ndarray:
