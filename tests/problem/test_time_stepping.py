@@ -81,11 +81,12 @@ def test_data_that_only_other_equations_see(backend):
     assert problem.integral(f"4*u*{S}", u) == pytest.approx(exact, rel=0.02)
 
 
-def test_a_step_is_tried_by_secants():
+@pytest.mark.parametrize("backend", ["cg_gpu", "poly_gpu"])
+def test_a_step_is_tried_by_secants(backend):
     """Latent heat under a sudden temperature: line search by shorter steps leads nowhere in the first time step."""
     capacity = "(1 + 20*exp(-100*(T - 0.5)*(T - 0.5)))*T_t"
     physics = Physics({"T": 1}, capacity, "T_x[d]", boundary=[Dirichlet("left", 1.0)])
-    problem = Problem(Mesh.box((16, 4)), physics, degree=2)
+    problem = Problem(Mesh.box((16, 4)), physics, backend=backend, degree=2)
     u = problem.solve_in_time(problem.create_vec(), 0.1, 0.025)
     assert problem.time_steps == 4 and np.isfinite(u.norm())
     with petsc_options(snes_linesearch_type="bt"), pytest.raises(SolveError, match="; shorter steps may help$"):

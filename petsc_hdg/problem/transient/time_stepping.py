@@ -151,10 +151,8 @@ def _set_defaults(problem, ts: PETSc.TS) -> None:
     snes = ts.getSNES()
     if problem.physics.is_linear:
         snes.setType("ksponly")
-    elif problem.operator.follows_solution and not problem.is_condensed:
-        ts.setMaxSNESFailures(TRIES)
     elif not is_given(problem.prefix, "ts_max_snes_failures"):
-        _try_from_last_state(problem, ts)
+        _try_again(problem, ts)
     methods.set_tolerances(problem, snes, ts)
     if _is_pseudo(problem, ts) and not problem.physics.is_linear:
         snes.setType("newtonls")  # without a line search steps lead to a gas without pressure
@@ -162,14 +160,17 @@ def _set_defaults(problem, ts: PETSc.TS) -> None:
     preconditioners.set_defaults(problem, snes.getKSP())
 
 
-def _try_from_last_state(problem, ts: PETSc.TS) -> None:
+def _try_again(problem, ts: PETSc.TS) -> None:
     """Have a step whose nonlinear solver fails be tried again, with the last state as its guess: what BDF extrapolates
     after an impulsive start may be outside the domain of the physics, as a gas without pressure. A step of fixed length
-    has one more try, by secants (`first_guess`)."""
-    pseudo = _is_pseudo(problem, ts)
+    has one more try, by secants (`first_guess`). Schemes with penalties try those again, larger ones, by secants.
+    """
+    pseudo, has_penalties = _is_pseudo(problem, ts), problem.operator.follows_solution and not problem.is_condensed
     may_search = not pseudo and not is_given(problem.prefix, "snes_linesearch_type")
     tries = PSEUDO_TRIES if pseudo else 1 + may_search
     found, before, searches = weakref.ref(ts), {}, []  # step → failures before it, seen; the line search before secants
+    if has_penalties:
+        ts.setMaxSNESFailures(TRIES)
 
     def guess(snes, x) -> None:
         alive = found()
@@ -179,16 +180,17 @@ def _try_from_last_state(problem, ts: PETSc.TS) -> None:
         if step not in before:
             before.clear()
             before[step] = [failures, failures]
-            alive.setMaxSNESFailures(failures + tries + 1)
+            if not has_penalties:
+                alive.setMaxSNESFailures(failures + tries + 1)
             if searches:
                 c_library.set_line_search(snes, searches.pop())
             return
-        first, seen = before[step]
-        before[step][1] = failures
-        is_last = may_search and failures == first + tries
-        if failures > seen or (failures > first and not is_last):  # else a stage after one that has come to its end
+        (first, seen), before[step][1] = before[step], failures
+        has_failed = failures > seen
+        searching = may_search and failures >= first + (1 if has_penalties else tries)
+        if not has_penalties and (has_failed or (failures > first and not searching)):  # else a stage after another
             alive.getSolution().copy(x)
-        if failures > seen and is_last and snes.getType() == "newtonls":
+        if has_failed and searching and not searches and snes.getType() == "newtonls":
             searches.append(c_library.set_line_search(snes, SECANTS))
 
     ts.getSNES().setInitialGuess(guess)
