@@ -53,10 +53,10 @@ def final_error(problem, steps: int, begin=start, t0: float = 0.2, t1: float = 1
     return problem.errors(u, t1)["L2"]
 
 
-def waves(diffusing: str):
-    """u_t = v, v_t = Δu, where Δu belongs to the equation of one field or of the other."""
+def waves(diffusing: str, sign: int = 1):
+    """u_t = v, v_t = Δu, where Δu belongs to the equation of one field or of the other; sign: of the first one."""
     rate, other = "f0[0] = u_t[1];", {"u": "v", "v": "u"}[diffusing]
-    f0 = {diffusing: rate, other: "f0[0] = u_t[0] - u[1];"}
+    f0 = {diffusing: rate, other: f"f0[0] = {sign}*(u_t[0] - u[1]);"}
     return Physics(
         {"u": 1, "v": 1},
         f0,
