@@ -132,7 +132,7 @@ def tiled_mesh(mesh: Mesh, copies: int):
         nodes=nodes,
         cell_nodes=cells.reshape(-1, g.cell_nodes.shape[1]).astype(np.int32),
     )
-    return SimpleNamespace(
+    tiled = SimpleNamespace(
         comm=mesh.comm,
         dim=mesh.dim,
         cell=mesh.cell,
@@ -144,3 +144,5 @@ def tiled_mesh(mesh: Mesh, copies: int):
         geometry=geometry,
         dm=None,
     )
+    tiled.parts = [tiled]
+    return tiled
