@@ -342,16 +342,6 @@ def set_jacobian_domain_error(snes) -> None:
     call("SNESSetJacobianDomainError", _pointer(snes))
 
 
-def set_line_search(snes: PETSc.SNES, name: str) -> str:
-    """Set the type of a SNES' line search; the one before."""
-    search, before = ctypes.c_void_p(), ctypes.c_char_p()
-    call("SNESGetLineSearch", _pointer(snes), ctypes.byref(search))
-    call("SNESLineSearchGetType", search, ctypes.byref(before))
-    old = (before.value or b"bt").decode()  # which SNESLineSearchSetType frees
-    call("SNESLineSearchSetType", search, name.encode())
-    return old
-
-
 def pc_has_failed(pc: PETSc.PC) -> bool:
     """Return True if a PC could not be set up or applied, on any rank. Collective."""
     found = ctypes.c_int()
