@@ -280,8 +280,9 @@ static inline real read_given(__global const real *product, __global const real 
 
 // y = keep y + mix x + scale inverse (b - product), or with the transposed inverse; product and x may be left out.
 KERNEL(APPLY_GROUP) void cell_block_apply(int num_cells, PLACES, int transposed, __global const INVERSE *inverse,
-                                          __global const float *narrow, __global const int *wide, __global const real *product, __global const real *x,
-                                          __global const real *b, real keep, real mix, real scale, __global real *y)
+                                          __global const float *narrow, __global const int *wide,
+                                          __global const real *product, __global const real *x, __global const real *b,
+                                          real keep, real mix, real scale, __global real *y)
 {
   const int cell = get_global_id(0) / ITEMS, item = get_global_id(0) % ITEMS;
 #if STAGED

@@ -1,5 +1,5 @@
-// Element vectors, matrices and their diagonals of continuous Galerkin, a point of a cell after the other: on a GPU one thread a cell, or a column of a
-// cell's matrix, everything in registers, no local memory; on a CPU a vector's lanes of cells.
+// Element vectors, matrices and their diagonals of continuous Galerkin, a point of a cell after the other: on a GPU one thread a
+// cell, or a column of a cell's matrix, everything in registers, no local memory; on a CPU a vector's lanes of cells.
 // Fastest for few degrees of freedom a cell; the same result as cg_transpose.cl, and its plain version. After cell_lanes.clh.
 //
 // Phases, for each cell: load coefficients and geometry; at each quadrature point evaluate the fields, call the physics,

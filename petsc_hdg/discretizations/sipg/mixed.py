@@ -20,7 +20,7 @@ NO_ROW = np.iinfo(np.int32).max
 
 
 class FacetsOfShapes(OfParts):
-    """What differs from InteriorPenalty on a mesh of several parts, and on cells with facets of two shapes.
+    """Interior penalty on meshes of several cell shapes, and on prisms and pyramids, whose facets have two shapes.
 
     To kernels of facets a cell has the facets of all shapes, one shape's after the other's, with terms on its own, and
     as many degrees of freedom and geometry nodes as the largest: functions of those that it lacks are zero. Unknowns

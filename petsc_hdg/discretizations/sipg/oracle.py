@@ -57,7 +57,7 @@ class PenaltyOracle(CellOracle):
     def _interior(self, own: Side, n, other: Side, seen, sigma, s: State):
         """With natural conditions that own and other side see (bits): of means of u, tested by the mean of both sides,
         and of gradients of the side, tested by those of that side."""
-        f0, f1 = self._joined(own, other, sigma, n, s, adjoint=0.5)
+        f0, f1 = self._joined(own, other, sigma, n, s)
         for side, behind, normal, bits in ((own, other, n, seen[0]), (other, own, -n, seen[1])):
             names = ("u", "u_t", *(("du", "du_t") if s.du is not None else ()))
             mean = replace(side, **{k: (getattr(side, k) + getattr(behind, k)) / 2 for k in names})
@@ -70,9 +70,8 @@ class PenaltyOracle(CellOracle):
     def _boundary(self, kind, own: Side, n, sigma, s: State):
         """Nitsche's method in components with Dirichlet data; in the others natural fluxes, and f0 sees the jumps of
         those with data; f1 of conditions in all."""
-        other, free = self._data(kind, own, s), kind[:-1] < 0
-        f0, f1 = self._joined(own, other, sigma, n, s, adjoint=1.0)
-        f0[free] = (self._fluxes(_lifted(own, other, n), s)[0] - self._fluxes(own, s)[0])[free]
+        free = kind[:-1] < 0
+        f0, f1 = self._joined(own, self._data(kind, own, s), sigma, n, s, free)
         for condition in range(len(self.discretization.physics.natural)):
             if kind[-1] >> condition & 1:
                 given, slopes = self._natural(condition, own, own.x, n, s)
@@ -89,14 +88,20 @@ class PenaltyOracle(CellOracle):
                 du[component] = 0
         return replace(own, u=u, du=du)
 
-    def _joined(self, own: Side, other: Side, sigma, n, s: State, adjoint: float):
-        """F0 = -{f1}·n + σ[u] + ½ (f0(lifted) - f0),  F1 = θ adjoint (f1(lifted) - f1), lifted: at ∇u - [u] n."""
+    def _joined(self, own: Side, other: Side, sigma, n, s: State, free: np.ndarray | None = None):
+        """F0 = -{f1}·n + σ[u] + ½ (f0(lifted) - f0),  F1 = ½ θ (f1(lifted) - f1), lifted: at ∇u - [u] n.
+
+        free [component]: of a boundary facet, the components without data. F1 is twice as large there, and F0 of these
+        is f0(lifted) - f0 alone.
+        """
         jump = own.u - other.u if s.du is None else own.du - other.du
         f0, f1 = self._fluxes(own, s)
         other_f1 = self._fluxes(other, s)[1]
         lifted_f0, lifted_f1 = self._fluxes(_lifted(own, other, n), s)
         joined = -0.5 * (f1 + other_f1) @ n + sigma * jump + 0.5 * (lifted_f0 - f0)
-        return joined, self.discretization.theta * adjoint * (lifted_f1 - f1)
+        if free is not None:
+            joined = np.where(free, lifted_f0 - f0, joined)
+        return joined, self.discretization.theta * (0.5 if free is None else 1.0) * (lifted_f1 - f1)
 
     # Penalties -----------------------------------------------------------------------------------------------------
 

@@ -89,7 +89,7 @@ class PolytopicMatrices:
         return self.arrays.to_device(self.blocks_of.diagonal_places(), "polytopes")
 
     def _work(self, name: str) -> _Work:
-        """What fills a layout of Blocks: `matrix` or `diagonal`."""
+        """Index lists and buffers that fill the `matrix` or the `diagonal` blocks, made at first use."""
         if name not in self._loaded:
             self._loaded[name] = _Work(self, getattr(self.blocks_of, name)())
         return self._loaded[name]

@@ -36,7 +36,7 @@ def check_trace(trace) -> None:
 
 
 def _results(s: _Sample, kind: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """What a format of a kind has of random matrices, and what is right, by what its kernels do."""
+    """Products, transposed ones and diagonals of random matrices by the format `kind`: (found, expected) of each."""
     s.fill(symmetric=kind == "symmetric")
     A, x = s.assembled(), s.values
     found = {
