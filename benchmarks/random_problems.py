@@ -7,8 +7,8 @@ conditions on some sides and Neumann or Robin conditions on the others, steady o
 smooth solution. An answer is wrong if its L2 error is more than WRONG times that of the interpolant by continuous
 elements of the degree and more than NOTHING of the solution's size, if another solve gives another answer, or if fluxes
 through the boundary do not balance the sources of a steady physics, and no warning came. -first is the first seed; a
-problem is run alone by `-first SEED -count 1`; -ranks 2 solves each by two ranks. The exit status is 1 if an answer is
-wrong or a run crashes.
+problem is run alone by `-first SEED -count 1`; -ranks 2 solves each by two ranks; -gpu_forms takes the kernels and solvers
+of GPUs on any device. The exit status is 1 if an answer is wrong or a run crashes.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import threading
 import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 LIMIT, WRONG, NOTHING = 300, 50, 1e-2  # seconds; factor of the interpolant's error; error over the solution's size
@@ -302,11 +303,23 @@ def work(seeds: list[int]) -> None:
             print(json.dumps(row), flush=True)
 
 
-def run(seeds: list[int], ranks: int = 1) -> list[dict]:
+def take_gpu_forms() -> None:
+    """Let discretizations and solvers take the device for a GPU."""
+    limits, made = DeviceLimits.of, Device.__init__
+
+    def init(device, *args, **kwargs):
+        made(device, *args, **kwargs)
+        device.has_solvers = True
+
+    DeviceLimits.of = lambda device: replace(limits(device), local_bytes=49152, max_work_group=1024, is_gpu=True)
+    Device.__init__ = init
+
+
+def run(seeds: list[int], ranks: int = 1, work: str = "-work") -> list[dict]:
     """Rows, by processes of their own: a new one after each that dies or takes too long."""
     found, one = [], {"POCL_MAX_PTHREAD_COUNT": "1", "OMP_NUM_THREADS": "1", "PETSC_OPTIONS": ""}
     while len(found) < len(seeds):
-        call = [sys.executable, __file__, "-work", *map(str, seeds[len(found) :])]
+        call = [sys.executable, __file__, work, *map(str, seeds[len(found) :])]
         call = call if ranks == 1 else ["mpiexec", "-n", str(ranks), *call]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
         with subprocess.Popen(call, env={**os.environ, **one}, **pipes) as process:
@@ -339,12 +352,13 @@ def main() -> int:
     parser.add_argument("-first", type=int, default=0)
     parser.add_argument("-jobs", type=int, default=1)
     parser.add_argument("-ranks", type=int, default=1, help="of each job, by mpiexec")
+    parser.add_argument("-gpu_forms", action="store_const", const="-work_gpu_forms", default="-work", dest="work")
     parser.add_argument("-json", type=Path)
     given, start = parser.parse_args(), time.time()
     seeds = range(given.first, given.first + given.count)
     with ThreadPoolExecutor(given.jobs) as pool:
         parts = [list(seeds[j :: given.jobs]) for j in range(given.jobs)]
-        rows = [row for part in pool.map(lambda part: run(part, given.ranks), parts) for row in part]
+        rows = [row for part in pool.map(lambda part: run(part, given.ranks, given.work), parts) for row in part]
     if given.json:
         given.json.write_text("[\n" + ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows) + "\n]\n")
     ends = [row["end"] for row in rows]
@@ -354,7 +368,8 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["-work"]:
+    is_worker = sys.argv[1:2] in (["-work"], ["-work_gpu_forms"])
+    if is_worker:
         import petsc4py
 
         petsc4py.init(sys.argv[:1])
@@ -367,10 +382,14 @@ if __name__ == "__main__":
     from sample_meshes import bent
 
     import petsc_hdg as fe
+    from petsc_hdg.device import Device
+    from petsc_hdg.discretizations.transposition import DeviceLimits
     from petsc_hdg.errors import our_error
     from petsc_hdg.physics import Symbols
 
-    if sys.argv[1:2] == ["-work"]:
+    if is_worker:
+        if sys.argv[1] == "-work_gpu_forms":
+            take_gpu_forms()
         work([int(seed) for seed in sys.argv[2:]])
     else:
         sys.exit(main())

@@ -5,7 +5,7 @@
 // points, tested   4. rows written   5. the few facets on the boundary, added.
 //
 // needs: ARGUMENTS ROLE ALONG DIM NC NAUX NB NQ NQF NNODES NFACETS CELLS TIME STATE BASIS GRAD FACET_BASIS FACET_GRAD ORDER
-// needs: GEO_ORDER AUX_START UNROLL_FACETS
+// needs: PERIODIC GEO_ORDER AUX_START UNROLL_FACETS
 //
 // Sizes
 //   CELLS  work-items of a work-group;  UNROLL_FACETS what stands before the loop over facets

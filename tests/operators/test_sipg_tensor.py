@@ -25,6 +25,7 @@ from petsc_hdg.discretizations.transposition import DeviceLimits
 from petsc_hdg.errors import OptionError
 from petsc_hdg.mesh import Mesh
 from petsc_hdg.options import Options
+from petsc_hdg.physics import Physics
 from petsc_hdg.physics.library import elasticity, minimal_surface
 from petsc_hdg.reference import gauss_lobatto, on_facets, tensor_points
 
@@ -91,6 +92,18 @@ def test_on_curved_cells(file, degree, gpu):
     # Two edges of a disk's corner cells are nearly one line: the Jacobian there is ill-conditioned.
     for what in ("residual", "action"):
         assert state.difference(what) < 1e-10
+
+
+@pytest.mark.full("3-simplex", "3-tensor")
+@pytest.mark.parametrize("simplex", [True, False], ids=["simplex", "tensor"])
+@pytest.mark.parametrize("dim", [2, 3])
+def test_cells_behind_a_period(dim, simplex):
+    """The flux of a cell behind a period is that at its own place, as coefficients need not be periodic."""
+    mesh = Mesh.box((4, 3, 3)[:dim], simplex=simplex, periodic="xy")
+    physics = Physics({"u": 1}, "u_x[1] - x[0]", f1="(1 + x[0] + 2*x[1])*u_x[d]")
+    state = GivenState(mesh, physics, 1, GPU)
+    for what in ("residual", "action"):
+        assert state.difference(what) < TOLERANCE
 
 
 @pytest.mark.parametrize("cell", TENSOR)

@@ -247,6 +247,7 @@ class InteriorPenalty(PrimalDiscretization):
             "STATE": int(not self.physics.is_linear),
             "WALLS": int(self.neighbours.has_walls),
             "STEPS": int(self.has_steps),
+            "PERIODIC": int(self.mesh.geometry.periods.any()),
             "STEP_INWARDS": STEP_INWARDS[self.options.precision],
         }
 

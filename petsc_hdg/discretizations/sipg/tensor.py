@@ -114,8 +114,7 @@ def tensor_specs(disc) -> dict[str, KernelSpec]:
 def tensor_sizes(disc) -> dict[str, int]:
     """Sizes of lines and facets, of fields and of geometry."""
     geometry = disc.mesh.geometry.degree + 1
-    sizes = {"N": disc.element.degree + 1, "G": geometry, "GEO_FACET": geometry ** (disc.dim - 1)}
-    return sizes | {"PERIODIC": int(disc.mesh.geometry.periods.any())}
+    return {"N": disc.element.degree + 1, "G": geometry, "GEO_FACET": geometry ** (disc.dim - 1)}
 
 
 def tensor_tables(disc) -> dict[str, np.ndarray]:
