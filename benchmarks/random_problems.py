@@ -7,7 +7,7 @@ conditions on some sides and Neumann or Robin conditions on the others, steady o
 smooth solution. An answer is wrong if its L2 error is more than WRONG times that of the interpolant by continuous
 elements of the degree and more than NOTHING of the solution's size, if another solve gives another answer, or if fluxes
 through the boundary do not balance the sources of a steady physics, and no warning came. -first is the first seed; a
-problem is run alone by `-first SEED -count 1`; -ranks 2 solves each by two ranks; -gpu_forms takes the kernels and solvers
+problem is run alone by `-first SEED -count 1`; -ranks 2 solves each by two ranks; -gpu_forms takes kernels and solvers
 of GPUs on any device. The exit status is 1 if an answer is wrong or a run crashes.
 """
 
