@@ -2,7 +2,7 @@
 
 from petsc_hdg.device.all_gather import AllGather, gathered
 from petsc_hdg.device.arrays import Arrays
-from petsc_hdg.device.build import build_programs, built_beside
+from petsc_hdg.device.build import built_together
 from petsc_hdg.device.context import Device
 from petsc_hdg.device.halo import Halo
 from petsc_hdg.device.halo_plan import HaloPlan
@@ -21,8 +21,7 @@ __all__ = [
     "Recorded",
     "VecAccess",
     "aside",
-    "build_programs",
-    "built_beside",
+    "built_together",
     "enclosed",
     "gathered",
     "kernels_of",

@@ -7,17 +7,19 @@ import os
 import re
 import time
 import warnings
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 
 from petsc_hdg import log
 from petsc_hdg.codegen.library import kernel_text
 from petsc_hdg.device.cache import Entry, warn
+from petsc_hdg.device.compilers import Compilers, can_share
 from petsc_hdg.device.platforms import opencl
 from petsc_hdg.errors import DeviceError, PetscHdgError, PhysicsError
+from petsc_hdg.threads import thread_pool, threads_of_rank
 
-MOST_THREADS = 8  # that compile at a time
+MOST_TOGETHER = 8  # programs that are compiled at a time
+FEW = 4  # programs from which on other processes help
 POCL = "Portable Computing Language"
 WITHOUT_HEADER = "-D_OPENCL_H_"  # PoCL's compiler finds its header of built-in functions read already
 # LLVM puts a local array that all calls of a function share into the function, and PoCL places the local arrays
@@ -59,27 +61,42 @@ def built_program(device, spec):
     return program, entry
 
 
-def build_programs(device, specs) -> None:
-    """Compile the programs of several specs that a GPU does not have yet, several at a time: its compiler works without
-    the interpreter. One that does not compile is left out, to fail where it is asked for."""
-    with built_beside(device, specs):
-        pass
-
-
 @contextmanager
-def built_beside(device, specs):
-    """Context manager: the same, beside what is compiled inside."""
-    missing = {program_digest(device, spec): spec for spec in specs} if device.is_gpu else {}
-    missing = [spec for digest, spec in missing.items() if digest not in device.programs]
-    with _quiet(), ThreadPoolExecutor(max(1, min(len(missing), MOST_THREADS, os.cpu_count() or 1))) as threads:
-        found = [threads.submit(_program, device, spec) for spec in missing]
+def built_together(device):
+    """Context manager: programs of kernels that are made inside are built at its end, on a GPU several at a time, but
+    for those that are launched before. Raises what making the kernels would."""
+    if not device.is_gpu or device.gathered is not None:
         yield
+        return
+    kernels = device.gathered = []
+    try:
+        yield
+    finally:
+        device.gathered = None
+    build_programs(device, [kernel.spec for kernel in kernels])
+    for kernel in kernels:
+        kernel.handle  # noqa: B018
+
+
+def build_programs(device, specs) -> None:
+    """Compile the programs of several specs that a GPU does not have yet, several at a time. One that does not compile
+    is left out, to fail where it is asked for."""
+    missing = {program_digest(device, spec): spec for spec in specs} if device.is_gpu else {}
+    missing = {digest: spec for digest, spec in missing.items() if digest not in device.programs}
+    count = sum(Entry(digest).read_binary() is None for digest in missing)
+    compilers = device.opened.compilers
+    if compilers is None or not compilers.are_alive:
+        starts = count >= FEW and can_share(device)
+        compilers = device.opened.compilers = Compilers(device, threads_of_rank(MOST_TOGETHER) - 1) if starts else None
+    longest = sorted(missing.values(), key=lambda spec: -len(spec.program_source()))
+    with _quiet(), thread_pool(threads_of_rank(MOST_TOGETHER)) as threads:
+        found = [threads.submit(_program, device, spec, compilers) for spec in longest]
     for made in found:
         if made.exception() is not None and not isinstance(made.exception(), PetscHdgError):
             raise made.exception()
 
 
-def _program(device, spec):
+def _program(device, spec, compilers: Compilers | None = None):
     digest = program_digest(device, spec)
     if digest not in device.programs:
         entry = Entry(digest)
@@ -89,7 +106,8 @@ def _program(device, spec):
             with entry.locked():
                 program, how = _loaded(device, spec, entry), "loaded after another process"
                 if program is None:
-                    program, how = _compiled(device, spec, entry), "compiled"
+                    with compilers.turn(spec, build_options(spec)) if compilers else nullcontext():
+                        program, how = _compiled(device, spec, entry), "compiled"
         log.debug("program %s: %s in %.3g s", spec.name, how, time.perf_counter() - begin)
         device.programs[digest] = (program, entry)
     return device.programs[digest]

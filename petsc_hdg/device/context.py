@@ -25,6 +25,7 @@ class Opened:
     registered  (block, rank) → Registered: windows that the driver knows, see node.py
     taken       Taken: bytes of all buffers of this process there
     waits_for_groups  whether work-groups of a kernel can wait for each other, None before it is tried
+    compilers   Compilers that build programs beside this process, None before there are many
     """
 
     waits = True
@@ -36,6 +37,7 @@ class Opened:
         self.registered: dict = {}
         self.taken = Taken()
         self.waits_for_groups: bool | None = None
+        self.compilers = None
 
     @classmethod
     def of(cls, cl_device, context=None) -> Opened:
@@ -103,6 +105,7 @@ class Device:
         self.max_work_group = int(cl_device.max_work_group_size)
         self.memory = Memory(self.name, self.memory_bytes, self.opened.taken)
         self.recording: list | None = None  # of launches, see kernel.py
+        self.gathered: list | None = None  # Kernels whose programs are built together, see build.py
         self.halo, self.exchanges = "auto", Exchanges()
         self._copy_queue = None
         self._profile = False

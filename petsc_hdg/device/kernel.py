@@ -12,7 +12,7 @@ import numpy as np
 
 from petsc_hdg.codegen import KernelSpec
 from petsc_hdg.codegen.preamble import REAL_TYPE
-from petsc_hdg.device.build import build_programs, built_program, compiles_at_launch, first_launch
+from petsc_hdg.device.build import built_program, built_together, compiles_at_launch, first_launch
 from petsc_hdg.device.context import Device
 from petsc_hdg.device.platforms import opencl
 from petsc_hdg.errors import DeviceError
@@ -42,13 +42,16 @@ class Kernel:
         self._set, self._parts = False, {}
         self.lasting: dict | None = None  # arguments by name that stay, for those who launch it to keep
         self._is_first = compiles_at_launch(device)
-        if not (self._is_first and device.opened.waits and spec.physics in device.opened.physics):
+        if device.gathered is not None:
+            device.gathered.append(self)
+        elif not (self._is_first and device.opened.waits and spec.physics in device.opened.physics):
             self._compile()
             device.opened.physics.add(spec.physics)
 
     def __getattr__(self, name: str):
         """An attribute that compiling sets. A kernel without physics, or whose physics has compiled before, is compiled
-        at its first use, on devices that make machine code at the first launch in any case."""
+        at its first use, on devices that make machine code at the first launch in any case; so are those that are
+        built together."""
         if name not in ("program", "entry", "handle", "num_args", "_free", "_names", "_arguments"):
             raise AttributeError(f"a kernel has no '{name}'")
         self._compile()
@@ -232,8 +235,8 @@ class Kernel:
 
 def kernels_of(specs: Mapping[str, KernelSpec], device: Device) -> dict[str, Kernel]:
     """Kernels by the names of their specs, whose programs a GPU compiles side by side."""
-    build_programs(device, specs.values())
-    return {name: Kernel(spec, device) for name, spec in specs.items()}
+    with built_together(device):
+        return {name: Kernel(spec, device) for name, spec in specs.items()}
 
 
 def _nothing() -> None:

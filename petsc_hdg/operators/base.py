@@ -130,6 +130,9 @@ class DeviceOperator:
         self.version += 1
         self.coefficients += int(self.discretization.mesh.comm.allreduce(int(changes_matrices)) > 0)
 
+    def make_ready(self) -> None:
+        """Make kernels that a first solve takes beside those of products, for their programs. Not collective."""
+
     def compile_variants(self) -> None:
         """Compile what the operator chooses by the mesh and has not chosen here. Not collective."""
 

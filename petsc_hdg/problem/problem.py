@@ -11,7 +11,7 @@ import numpy as np
 from petsc4py import PETSc
 
 from .. import log, stages
-from ..device import Arrays, Device, Node, VecAccess, built_beside, ranks
+from ..device import Arrays, Device, Kernel, Node, VecAccess, built_together, ranks
 from ..device.context import is_viennacl
 from ..device.platforms import choose, identity, is_first, is_gpu
 from ..discretizations import scheme
@@ -205,16 +205,17 @@ class Problem(Restartable, Evaluated, Described):
         with collectively(self.comm):  # so that a lack of memory, or a kernel that fails, is everyone's
             self.operator = create_operator(self.discretization, self.arrays)
             self.stores = matrices.suit_stored(self)
-            with built_beside(self.device, self._solver_programs()):
+            with built_together(self.device):
                 self.operator.compile(matrices=self.assembles or self.stores)
+                self._make_ready()
 
-    def _solver_programs(self) -> list:
-        """Specs of programs that solvers on the device will take."""
-        if not self.device.has_solvers:
-            return []
-        from ..krylov.programs import programs  # a third of the package, which CPUs rarely need
+    def _make_ready(self) -> None:
+        """Make kernels that a first solve will take, for their programs."""
+        if self.device.is_gpu and self.device.has_solvers:
+            from ..krylov.programs import programs  # a third of the package, which CPUs rarely need
 
-        return programs(self.device)
+            for spec in programs(self.device):
+                Kernel(spec, self.device)
 
     @property
     def written_terms(self) -> Terms:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from petsc_hdg.device import Arrays, Device, Kernel, build, cache, kernels_of, verdicts
+from petsc_hdg.device.compilers import HERE, Compilers
 from petsc_hdg.errors import DeviceError, PhysicsError
 
 PHYSICS = """#line 1 "physics: poisson.f0"
@@ -39,12 +40,36 @@ def test_the_next_process_loads_the_binary(next_process, make_spec, compilations
     assert len(compilations) == 1
 
 
-def test_warnings_beside_compilation_reach_the_user(fresh_cache, make_spec):
+def test_kernels_are_built_together(fresh_cache, make_spec, compilations, monkeypatch):
+    """At the end of a block; one that is launched before has its program at once. Warnings of ours reach the user."""
     device = Device.select()
-    with pytest.warns(UserWarning, match="of ours") as told, build.built_beside(device, [make_spec()]):
-        works(Kernel(make_spec(), device), device)
+    monkeypatch.setattr(device, "is_gpu", True)
+    with pytest.warns(UserWarning, match="of ours") as told, build.built_together(device):
+        early, *others = [Kernel(make_spec(shift=shift), device) for shift in (0.25, 0.5, 0.75)]
+        assert not compilations and works(early, device) and len(compilations) == 1
         warnings.warn("one of ours", stacklevel=1)
-    assert len(told) == 1
+    assert len(told) == 1 and len(compilations) == 3 and all("program" in vars(kernel) for kernel in others)
+
+
+def test_other_processes_compile(fresh_cache, make_spec, monkeypatch, tmp_path):
+    """Into the driver's cache. One that has ended leaves the program to this process."""
+    device = Device.select()
+    if not device.platform.startswith(build.POCL):
+        pytest.skip("where PoCL keeps what it has compiled is known")
+    monkeypatch.setenv("POCL_CACHE_DIR", str(tmp_path))
+    compilers, spec = Compilers(device, 1), make_spec()
+    deadline = time.monotonic() + 60
+    while not compilers._ready and time.monotonic() < deadline:
+        time.sleep(0.05)
+    (process,) = compilers._ready
+    for _ in range(HERE + 1):  # this process stands down when others are ready
+        with compilers.turn(spec, build.build_options(spec)):
+            pass
+    assert list(tmp_path.rglob("program.bc")) and compilers._turns.qsize() == 1
+    assert process.wait(60) == 0  # after a while without work
+    for _ in range(2):
+        with compilers.turn(spec, build.build_options(spec)):
+            assert not compilers.are_alive
 
 
 def test_devices_of_a_process_share_context_and_programs(fresh_cache, make_spec, monkeypatch):

@@ -37,8 +37,8 @@ def simplex_specs(disc, is_seldom: bool = False) -> dict[str, KernelSpec]:
     headers, tables = (*POINTWISE, "sipg_simplex_group.clh"), simplex_tables(disc)
     how = {"most": most, "arguments": PASS, "launch": Launch(shape.lanes, shape.local_size)}
     sizes, found = (shape.local_size, shape.local_bytes), {}
-    for name in NAMES:
-        roles = in_roles("sipg_simplex.cl", *([name.removeprefix("sipg_")] if is_seldom else []))
+    for name, role in NAMES.items():
+        roles = in_roles("sipg_simplex.cl", *([role] if is_seldom or disc.limits.is_gpu else []))
         found[name] = disc.kernel_spec(name, (*headers, *roles), macros, tables, *sizes, **how)
     return found
 
@@ -54,8 +54,11 @@ def cell_specs(disc, macros: dict) -> dict[str, KernelSpec]:
     macros = macros | {"LANES": 1, "HELD": "__private", "FOLDED": 1, "CELLS": CELLS, "UNROLL": UNROLL}
     macros["UNROLL_FACETS"] = UNROLL if disc.num_dofs < ROLLED_DOFS[disc.dim] else '_Pragma("unroll 1")'
     rounded = {name: np.where(np.abs(table) < 1e-14, 0, table) for name, table in simplex_tables(disc).items()}
-    sources = ("load_node.clh", *POINTWISE, "sipg_simplex_cell.clh", *in_roles("sipg_simplex_cell.cl"))
-    return {n: disc.kernel_spec(n, sources, macros, rounded, CELLS, arguments=PASS) for n in NAMES}
+    headers, found = ("load_node.clh", *POINTWISE, "sipg_simplex_cell.clh"), {}
+    for name, role in NAMES.items():
+        sources = (*headers, *in_roles("sipg_simplex_cell.cl", role))
+        found[name] = disc.kernel_spec(name, sources, macros, rounded, CELLS, arguments=PASS)
+    return found
 
 
 # Tables ---------------------------------------------------------------------------------------------------------------

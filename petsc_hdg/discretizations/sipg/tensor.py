@@ -24,7 +24,10 @@ FACET_COST = 1.5  # of a node on a facet, in costs of its cell's interior
 POINTWISE = ("geometry.clh", "point.clh", "sipg_flux.clh", "lines.clh", "sipg_tensor.clh")
 CPU = ("load_node.clh", "sipg_around.clh", "sipg_tensor_point.clh", "sipg_tensor_group.clh")
 GPU = ("load_node.clh", *POINTWISE, "sipg_around.clh", "sipg_node.clh")
-NAMES = ("sipg_residual", "sipg_action")
+NAMES = {
+    "sipg_residual": "residual",
+    "sipg_action": "action",
+}  # on a GPU each is a program
 
 
 @dataclass(frozen=True)
@@ -103,12 +106,12 @@ def tensor_specs(disc) -> dict[str, KernelSpec]:
         return {n: as_vectors(disc._spec(n, sources, macros, tables, 1, size, **how)) for n in NAMES}
     if shape.threads == 1:
         macros |= {"LANES": 1, "HELD": "__private", "STORED": 0, "CELLS": shape.lanes}
-        sources = (*GPU, "sipg_cell.clh", *in_roles("sipg_cell.cl"))
-        return {n: disc._spec(n, sources, macros, tables, shape.lanes, arguments=TENSOR_PASS) for n in NAMES}
-    tables["NODE_AT"] = node_rounds(disc.dim, macros["N"], shape)
-    macros |= {"THREADS": shape.threads, "ROUNDS": len(tables["NODE_AT"])}
-    sources = (*GPU, "sipg_node_group.clh", *in_roles("sipg_node.cl"))
-    return {n: disc._spec(n, sources, macros, tables, launch.items, size, **how) for n in NAMES}
+        headers, file, sizes, how = (*GPU, "sipg_cell.clh"), "sipg_cell.cl", (shape.lanes,), {"arguments": TENSOR_PASS}
+    else:
+        tables["NODE_AT"] = node_rounds(disc.dim, macros["N"], shape)
+        macros |= {"THREADS": shape.threads, "ROUNDS": len(tables["NODE_AT"])}
+        headers, file, sizes = (*GPU, "sipg_node_group.clh"), "sipg_node.cl", (launch.items, size)
+    return {n: disc._spec(n, (*headers, *in_roles(file, r)), macros, tables, *sizes, **how) for n, r in NAMES.items()}
 
 
 def tensor_sizes(disc) -> dict[str, int]:

@@ -46,12 +46,6 @@ class CGOperator(PrimalOperator):
     def _compile_products(self) -> None:
         self.kernels, self.patches and self.patches.kernels  # noqa: B018
 
-    def _first_specs(self, matrices: bool, products: bool) -> list:
-        """Specs whose programs are worth compiling side by side."""
-        disc = self.discretization
-        found = [*disc.element_specs().values(), disc.assemble_spec()] if products else []
-        return found + (list(disc.matrix_specs().values()) if matrices else [])
-
     @cached_property
     def patches(self) -> PatchOperator | None:
         return PatchOperator(self) if self.discretization.variant == "patch" else None

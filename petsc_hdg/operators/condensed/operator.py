@@ -111,10 +111,15 @@ class CondensedOperator(DeviceOperator):
         self.kernels, self.kept.kernels, self.local.kernels, self._following_kernels  # noqa: B018
         self.stores.compile()
 
-    def compile_variants(self) -> None:
-        self.stores.compile_variants()
+    def make_ready(self) -> None:
         if self.discretization.has_jumps:
             self.recovery.kernel("collect"), self.recovery.kernel("jumps")  # noqa: B018  what solves end with
+        if self.format is not None and not self.is_linear:
+            kernels_of(self.format.specs.facet_blocks(), self.device)
+
+    def compile_variants(self) -> None:
+        self.stores.compile_variants()
+        self.make_ready()
         if not self.is_linear and not self.discretization.in_time:
             self._begin  # noqa: B018
         if self.is_linear and self.discretization.options.hdg_share:

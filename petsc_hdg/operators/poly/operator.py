@@ -106,7 +106,8 @@ class PolytopicOperator:
 
     failure, follows_solution, constants, aux_rows = forwarded("fine", 4)
     version, auxiliary_version, coefficients, linearizations, main_kernel, flops = forwarded("fine", 6)
-    set_constants, set_auxiliary, restart, strengthen, compile_variants = forwarded("fine", 5)
+    set_constants, set_auxiliary, restart, strengthen = forwarded("fine", 4)
+    make_ready, compile_variants = forwarded("fine", 2)
     integral_kernel, trace_fields, auxiliary_onto, flux_takes_rate = forwarded("fine", 4)
 
     @property

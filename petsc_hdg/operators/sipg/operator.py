@@ -59,10 +59,9 @@ class SIPGOperator(PrimalOperator):
         """`sipg_penalty`, and `sipg_least` where penalties see the least diffusivity of cells."""
         return kernels_of(self.discretization.penalty_specs(), self.device)
 
-    def _first_specs(self, matrices: bool, products: bool) -> list:
-        disc = self.discretization
-        found = [disc.assemble_spec(), *disc.penalty_specs().values()]
-        return found + (list(disc.fused_specs().values()) if self.fused is not None else [])
+    def make_ready(self) -> None:
+        if self.multiplies and not self.discretization.physics.is_linear:
+            self.block_kernels  # noqa: B018
 
     @property
     def _passes(self) -> list:
