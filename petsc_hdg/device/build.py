@@ -64,7 +64,7 @@ def built_program(device, spec):
 @contextmanager
 def built_together(device):
     """Context manager: programs of kernels that are made inside are built at its end, on a GPU several at a time, but
-    for those that are launched before. Raises what making the kernels would."""
+    for those that are launched before. Raises what making the kernels would. Not collective."""
     if not device.is_gpu or device.gathered is not None:
         yield
         return

@@ -5,6 +5,7 @@ dataclass as options.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import field
 from numbers import Integral, Real
@@ -155,7 +156,8 @@ def check(f, prefix: str, value) -> None:
     kind = next(kind for kind in KINDS if isinstance(f.default, kind))
     accepted, words = KINDS[kind]
     if not isinstance(value, accepted) or (kind is not bool and isinstance(value, bool)):
-        raise OptionError(f"{name}: give {words}")
+        by_field = "; fe.Field(components, degree_offset=-1) is a field of lower degree" * isinstance(value, Mapping)
+        raise OptionError(f"{name}: give {words}{by_field if f.name == 'degree' else ''}")
     choices, low, high, check = (f.metadata[key] for key in ("choices", "minimum", "maximum", "check"))
     if choices and value not in choices:
         raise OptionError(f"{name}: not known; valid are {', '.join(choices)}")

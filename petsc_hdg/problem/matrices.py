@@ -12,7 +12,7 @@ import numpy as np
 from petsc4py import PETSc
 
 from .. import operators, stages
-from ..device import VecAccess, built_together
+from ..device import VecAccess
 from ..discretizations.condensed.hdg_checks import has_point_flux
 from ..discretizations.symmetry import derivative_kind
 from ..errors import DeviceError, collectively
@@ -53,9 +53,7 @@ def callbacks(problem) -> operators.Callbacks:
             check_kernels(problem.operator)
     operator, sizes = problem.operator, (problem.discretization.dofmap.num_owned, problem.num_unknowns)
     with stages.stage("discretize"):
-        with built_together(problem.device):
-            conforming = two_level.conforming_subspace(problem)
-            operator.make_ready()
+        conforming = two_level.conforming_subspace(problem)
         if conforming is None and problem.pmat == "conforming":
             problem.pmat = "aij"
             with collectively(problem.comm):

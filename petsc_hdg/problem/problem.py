@@ -212,6 +212,7 @@ class Problem(Restartable, Evaluated, Described):
     def _make_ready(self) -> None:
         """Make kernels that a first solve will take, for their programs."""
         if self.device.is_gpu and self.device.has_solvers:
+            self.operator.make_ready()
             from ..krylov.programs import programs  # a third of the package, which CPUs rarely need
 
             for spec in programs(self.device):

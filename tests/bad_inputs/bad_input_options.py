@@ -39,6 +39,10 @@ BAD_OPTIONS = {
     ),
     "degree 41": (lambda c, f: by_database(c, fe_degree="41"), "fe_degree 41: give a whole number from"),
     "degree as a word": (lambda c, f: by_database(c, fe_degree="two"), "fe_degree two: give a whole number"),
+    "degrees by field": (
+        lambda c, f: problem(c, clamped(), degree={"u": 2}),
+        r"-fe_degree {'u': 2}: give a whole number; fe.Field\(components, degree_offset=-1\) is",
+    ),
     "flag as a word": (lambda c, f: by_database(c, fe_view="maybe"), "fe_view maybe: give true or false"),
     "unknown precision": (
         lambda c, f: by_database(c, fe_precision="half"),
