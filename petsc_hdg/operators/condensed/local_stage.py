@@ -9,13 +9,13 @@ from petsc4py import PETSc
 
 from ... import stages
 from ...device import Kernel, kernels_of
-from ...discretizations.base import padded
+from ...discretizations.base import PAD, padded
 from ...discretizations.condensed.launch_shapes import WITH_MATRICES
 from ...value_checks import plural
 from ..vectors import Sums
 from .local_classes import LocalClasses, most_classes
 
-SHARE = 0.5  # of the device's memory that one tile may take
+SHARE = 0.5  # of the free memory that one tile may take
 SINGULAR = {"double": 1e-13, "single": 1e-6}  # least over largest pivot below which a local problem is singular
 CPU_BYTES = 1 << 28  # memory of a tile on a CPU, whose caches larger ones leave anyway
 
@@ -74,24 +74,28 @@ class LocalStage:
 
     @cached_property
     def tile_cells(self) -> int:
-        """Cells condensed at once: what the user gives, else all, if memory holds their matrices; fewer on a CPU that
-        does not keep them."""
+        """Cells condensed at once: what the user gives, else all, if free memory holds their matrices; fewer on a CPU
+        that does not keep them."""
         cells = max(1, self.disc.mesh.num_cells)
         if self.disc.options.hdg_tile_cells:
             return min(cells, self.disc.options.hdg_tile_cells)
-        scratch = max(self.disc.shape_of(k.spec.name).scratch_entries for k in self.kernels.values())
-        each = self.arrays.real.itemsize * (self.schur_reals + scratch)
-        device = self.op.device
-        most = SHARE * device.memory_bytes
-        if not device.is_gpu and not (self.disc.keeps_inverse and cells * each <= most):
-            most = CPU_BYTES
-        room = min(most, self._largest_buffer(each, scratch))
-        return int(max(1, min(cells, room // each)))
+        device, parts = self.op.device, self._parts_of_tile
+        most = SHARE * device.memory.free
+        if not device.is_gpu and not (self.disc.keeps_inverse and cells * sum(parts) <= most):
+            most = min(most, CPU_BYTES)
+        most = min(most / sum(parts), device.largest_buffer / max(parts))
+        return min(cells, max(PAD, int(most) // PAD * PAD))  # buffers have whole groups of PAD cells
 
-    def _largest_buffer(self, each: int, scratch: int) -> float:
-        """Bytes of all of a tile that make its largest buffer as large as the device allows."""
-        part = self.arrays.real.itemsize * max(self.schur_reals, scratch)
-        return self.op.device.largest_buffer * each / part
+    @cached_property
+    def _parts_of_tile(self) -> tuple[int, int]:
+        """Bytes of one cell in each buffer of a tile: K, scratch memory."""
+        scratch = max(self.disc.shape_of(k.spec.name).scratch_entries for k in self.kernels.values())
+        return self.arrays.real.itemsize * self.schur_reals, self.arrays.real.itemsize * scratch
+
+    @property
+    def tile_bytes(self) -> int:
+        """Bytes of all buffers of a tile."""
+        return padded(self.tile_cells) * sum(self._parts_of_tile)
 
     def tiles(self):
         """(first, count) of each tile."""
