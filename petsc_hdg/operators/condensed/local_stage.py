@@ -264,8 +264,8 @@ class LocalStage:
     def _statuses(self) -> np.ndarray:
         return self.arrays.to_host(self.status, self.disc.mesh.num_cells, name="status")
 
-    def condensation_failure(self) -> str:
-        """Failure of the worst cell after `condense` in words, or ""."""
+    def condensation_failure(self, trace, interior) -> str:
+        """Failure of the worst cell after `condense` at (trace, interior) in words, or ""."""
         limit, classes = SINGULAR[self.arrays.precision], self.classes
         if not classes and not self._verdict(limit)[1]:
             return ""
@@ -275,19 +275,18 @@ class LocalStage:
             return ""
         cell = int(np.argmin(np.where(np.isnan(status), -np.inf, status)))
         if status[cell] < 0:
-            return self._stabilization_failure(cell)
+            return self._outside(bad, trace, interior) or self._stabilization_failure(cell)
         if np.isnan(status[cell]):
-            return (
+            return self._outside(bad, trace, interior) or (
                 f"the local problem of cell {self._where(cell)} is not finite (nor are {bad.sum() - 1} more): f0, f1 "
-                "or the stabilization has no number at this state, as of a gas without positive density and pressure; "
-                "another guess, a smaller step or other constants may help"
+                "or the stabilization has no number there; another guess, a smaller step or other constants may help"
             )
         return (
             f"the local problem of cell {self._where(cell)} is singular (and {bad.sum() - 1} more are): "
             "the physics and the trace do not determine the solution inside it; add diffusion or reaction"
         )
 
-    def solve_failure(self) -> str:
+    def solve_failure(self, trace, interior) -> str:
         """Failure of the worst cell after `solve` in words, or ""."""
         if not self._failed:
             return ""
@@ -295,12 +294,12 @@ class LocalStage:
         bad = status < 0
         cell = int(np.argmax(status == -1)) if (status == -1).any() else int(np.argmax(bad))
         if status[cell] == -1:
-            return self._stabilization_failure(cell)
-        return (
+            return self._outside(bad, trace, interior) or self._stabilization_failure(cell)
+        return self._outside(bad, trace, interior) or (
             f"Newton's method for the local problem of cell {self._where(cell)} failed within "
             f"{plural(self.disc.options.hdg_local_max_it, 'step')} (as in {plural(bad.sum() - 1, 'other cell')} of "
             "this rank); a better first guess, smaller load steps or a larger -hdg_tau may help, unless f0, f1 or the "
-            "stabilization has no number there, as of a gas without positive density and pressure"
+            "stabilization has no number there"
         )
 
     def _stabilization_failure(self, cell: int) -> str:
@@ -308,6 +307,41 @@ class LocalStage:
             f"the stabilization tau is not positive and finite on a facet of cell {self._where(cell)}; "
             "give -hdg_tau a number or an expression that is positive everywhere"
         )
+
+    def _outside(self, bad: np.ndarray, trace, interior) -> str:
+        """The least quantity of `Physics.positive` in the cells `bad` [cell], if it is not above 0, in words."""
+        disc, to_host, found = self.disc, self.arrays.to_host, []
+        parts = (trace.owned, disc.dofmap.num_owned), (trace.tail, disc.dofmap.num_tail)
+        values = np.concatenate([to_host(buffer, count, name="failure") for buffer, count in parts])
+        inner = to_host(interior, (disc.num_eliminated, disc.stride), name="failure")[:, : len(bad)].T
+        u = np.hstack([inner, values[disc.dofmap.cell_numbers]])[bad].reshape(-1, disc.num_functions, disc.components)
+        constants = dict(zip(disc.physics.constant_names, self.op.constants, strict=False))
+        for name, quantity in disc.physics.positive.items():
+            with np.errstate(all="ignore"):
+                numbers = np.nan_to_num(quantity(np.moveaxis(u, 2, 0), constants), nan=np.inf)
+            found.append((numbers.min(), name, *divmod(int(numbers.argmin()), disc.num_functions)))
+        value, name, cell, function = min(found, default=(1.0, "", 0, 0))
+        if value > 0:
+            return ""
+        cell = int(np.flatnonzero(bad)[cell])
+        return (
+            f"the {name} is {value:.3g} {self._boundary(cell, function - disc.num_interior)}cell {self._where(cell)}, "
+            "where f0 and f1 have no values: change the data or the guess there, begin with a smaller load, or reach "
+            "the steady state by -ts_type pseudo"
+        )
+
+    def _boundary(self, cell: int, function: int) -> str:
+        """Where a function of the trace is in a cell: on a facet, with a boundary that has a condition; < 0: inside."""
+        disc, dofmap = self.disc, self.disc.dofmap
+        if function < 0 or not disc.has_jumps:
+            return "in "
+        facet, (cells, facets, natural) = function * disc.num_facets_of_cell // disc.num_trace, disc.natural_facets
+        own = (
+            dofmap.cell_numbers[cell].reshape(disc.num_facets_of_cell, -1)[facet] - dofmap.num_owned - dofmap.num_ghosts
+        )
+        labels = [disc.physics.dirichlet[k].label for k in disc.essential_points()[0][own[own >= 0]]]
+        labels += [disc.physics.natural[k].label for k in natural[(cells == cell) & (facets == facet)]]
+        return f"on boundary '{labels[0]}' of " if labels else "on a facet of "
 
     def _where(self, cell: int) -> str:
         """A cell in words: its number, rank and centre."""
