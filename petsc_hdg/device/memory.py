@@ -48,6 +48,11 @@ class Memory:
         self.most = max(self.most, self.held)
         return buffer
 
+    @property
+    def free(self) -> float:
+        """Bytes that no problem of the process has taken."""
+        return math.inf if self.room is None else max(0, self.room - self.taken.bytes)
+
     def add(self, nbytes: int) -> None:
         """Count bytes that come, or go where the number is negative."""
         self.held += nbytes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from math import comb
@@ -43,6 +43,8 @@ class Physics(Described):
     constants  name -> number; in the text `constants[i]`, or the name itself. Or name -> {boundary: number}, the value
                in texts of conditions on these boundaries; `constants[i]` counts the others first
     above      name of a constant -> the number that its values have to be above
+    positive   name -> function of u [component, …] and constants by name: a quantity [...] above 0 where f0 and f1 have
+               values, which messages name
     boundary   Dirichlet, Neumann and Robin conditions, and BoundaryFlux
     jacobian   hand-written {"g0": text, …}, or {(test field, trial field): {"g0": text, …}}; replaces differentiation
     helpers    C text of functions the others may call
@@ -68,6 +70,7 @@ class Physics(Described):
     auxiliary: Mapping | tuple = field(default=(), kw_only=True)
     constants: Mapping[str, float | Mapping[str, float]] | None = field(default=None, kw_only=True)
     above: Mapping[str, float] | None = field(default=None, kw_only=True)
+    positive: Mapping[str, Callable] = field(default_factory=dict, kw_only=True)
     boundary: Sequence = field(default=(), kw_only=True)
     jacobian: Mapping | None = field(default=None, kw_only=True)
     helpers: object = field(default="", kw_only=True)
@@ -85,6 +88,8 @@ class Physics(Described):
             raise PhysicsError(f"physics '{self.name}' has no fields; give at least one, e.g. {{'u': 1}}")
         auxiliary = make_fields(self.name, self.auxiliary, Auxiliary)
         constants = check_constants(self.name, self.constants, self.above or {})
+        if not (isinstance(self.positive, Mapping) and all(map(callable, self.positive.values()))):
+            raise PhysicsError(f"physics '{self.name}': positive is {shown(self.positive)}; give a dict of functions")
         given = {"fields": fields, "auxiliary": auxiliary, "constants": MappingProxyType(constants)}
         for key, value in given.items():
             object.__setattr__(self, key, value)

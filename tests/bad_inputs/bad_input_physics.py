@@ -8,10 +8,30 @@ import numpy as np
 from bad_input_calls import clamped, physics, problem
 
 import petsc_hdg as fe
-from petsc_hdg.physics import CFile
+from petsc_hdg.options import Options
+from petsc_hdg.physics import CFile, library
+from petsc_hdg.physics.library import gas
+
+
+def flow(c, left, guess):
+    """A steady gas from a guess, with a far field, and Dirichlet data on the left or a number for the density there."""
+    given = fe.Dirichlet("left", left if isinstance(left, list) else [left, 0.0, 0.0, 2.5])
+    law = library.euler(2, boundary=[given, gas.far_field("boundary", [1.0, 0.5, 0.0, 2.625])])
+    one = fe.Problem(fe.Mesh.box((3, 3), comm=c), law, Options(backend="hdg_gpu", degree=1, check_kernels=False))
+    return one.solve(one.interpolate(guess))
+
 
 # The place is named.
 BAD_PHYSICS = {
+    "a gas without pressure on a boundary": (
+        lambda c, f: flow(c, [1.0, 0.5, 0.0, 0.1], [1.0, 0.5, 0.0, 2.6]),
+        r"^(SolveError: )?the pressure is -0.01 on boundary 'left' of cell \d+ of rank \d near \(0.1111, .* no values",
+    ),
+    "a gas without density in a guess": (
+        lambda c, f: flow(c, 1.0, lambda x: np.array([1.0, 0, 0, 2.5]) - 2 * (x[..., :1] > 0.7) * [1.0, 0, 0, 0]),
+        r"^(SolveError: )?the density is -1 (in|on a facet of) cell \d+ of rank \d near \(0\.[5-9]",
+    ),
+    "positive quantities as texts": (lambda c, f: physics(positive={"u": "u[0]"}), "positive is .*dict of functions"),
     "unknown name": (lambda c, f: physics(f1="f1[0] = 1;\nf1[1] = gradu[0];"), r"poisson.*f1.*2.*gradu"),
     "missing semicolon": (lambda c, f: physics("f0[0] = 1\n"), r"poisson.*f0"),
     "unbalanced brace": (lambda c, f: physics("if (x[0] > 0) { f0[0] = 1;"), r"poisson.*f0"),

@@ -137,8 +137,9 @@ class State:
             assert (first, count, stride) == (0, disc.mesh.num_cells, batch)
             found["K"] = arrays.to_host(schur, (m, stride, m))
 
-        local.condense(self.trace(), arrays.to_device(self.interior), T, take, recovery)
-        assert local.condensation_failure() == ""
+        state = self.trace(), arrays.to_device(self.interior)
+        local.condense(*state, T, take, recovery)
+        assert local.condensation_failure(*state) == ""
         u = arrays.to_host(recovery, (m, batch, n)) if n else np.zeros((m, batch, 0))
         residual = arrays.to_host(local.residual, (m, disc.stride))
         solution = arrays.to_host(local.solution, (max(1, n), disc.stride))
@@ -147,9 +148,9 @@ class State:
     def solved(self):
         """Interior [row, cell] of the local problems, residual [row, cell] of the trace."""
         disc, arrays = self.disc, self.op.arrays
-        interior = arrays.to_device(self.interior)
-        self.op.local.solve(self.trace(), interior, T)
-        assert self.op.local.solve_failure() == ""
+        trace, interior = self.trace(), arrays.to_device(self.interior)
+        self.op.local.solve(trace, interior, T)
+        assert self.op.local.solve_failure(trace, interior) == ""
         shape = (max(1, disc.num_eliminated), disc.stride)
         residual = arrays.to_host(self.op.local.residual, (disc.num_trace_dofs, disc.stride))
         return arrays.to_host(interior, shape), residual

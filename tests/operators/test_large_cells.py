@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from condensed_runs import residual_and_product, residual_and_step
+from condensed_runs import compiled, residual_and_product, residual_and_step
 
 import petsc_hdg as fe
 from petsc_hdg.discretizations import HybridizedDG
@@ -77,6 +77,33 @@ def test_gas_in_time(request, monkeypatch):
     monkeypatch.setattr(StateProducts, "_solve_cells", solved)
     compare(lambda is_gpu: residual_and_step(physics, 1, is_gpu, state=state), request, 4 * 3)
     assert kept == 4 * [False] + 8 * [True]
+
+
+def test_tiles_fit_into_what_others_have_left(in_global_memory, monkeypatch):
+    """Cells are condensed in as many tiles as the free memory takes, with the same result."""
+    wall = gas.slip_wall("boundary")
+    physics = library.compressible_navier_stokes(2, gas.RATE, mach=0.3, reynolds=50.0, boundary=wall)
+
+    def step(part: float):
+        """Residual and right-hand side, tiles, where a part of two tiles of all cells is free."""
+        operator = compiled(fe.Mesh.box((8, 4)), physics, 1, False, options={"check_kernels": False})
+        arrays, disc, local, size = operator.arrays, operator.discretization, operator.local, operator.state_size
+        of_cell = local.recovery_reals + local.schur_reals + disc.shape_of("condense").scratch_entries
+        memory = arrays.device.memory
+        x = arrays.to_device(np.resize([1.0, 0.2, 0.1, 20.0], size) * (1 + 0.1 * np.sin(np.arange(size))))
+        rate, residual, right_side = arrays.to_device(np.cos(np.arange(size))), arrays.zeros(size), arrays.zeros(size)
+        operator.products.compile(False)
+        monkeypatch.setattr(memory, "room", memory.taken.bytes + int(part * 2 * 8 * of_cell * disc.stride))
+        operator.linearize(x, 0.5, rate, 3.0)
+        operator.products.multiply(rate, residual, False)
+        operator.products.eliminate(rate, right_side, False)
+        count = disc.dofmap.num_owned
+        return arrays.to_host(residual, size), arrays.to_host(right_side, count), len(list(local.tiles()))
+
+    (residual, right_side, one), (*found, several) = step(8), step(0.6)
+    assert one == 1 and several > 1
+    for expected, values in zip((residual, right_side), found, strict=True):
+        assert np.abs(values - expected).max() <= 1e-11 * np.abs(expected).max() > 0
 
 
 def test_functions_of_facets():

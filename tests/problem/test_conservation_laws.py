@@ -214,7 +214,7 @@ def test_conditions_that_do_not_suit_the_flow_are_told():
     one = problem(library.euler(2, boundary=[]), 2, 1)
     with (
         pytest.warns(UserWarning, match="'euler' has no condition on a part of the boundary"),
-        pytest.raises(fe.SolveError, match="without positive density and pressure"),
+        pytest.raises(fe.SolveError, match="^the density is -.* in cell"),
     ):
         one.solve(one.interpolate(slow))
     sides = [gas.inflow("left", 1.0, ["0.5", 0.0]), gas.pressure_outflow("right", 1.0), gas.slip_wall("boundary")]

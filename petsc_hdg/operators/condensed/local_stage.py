@@ -9,13 +9,13 @@ from petsc4py import PETSc
 
 from ... import stages
 from ...device import Kernel, kernels_of
-from ...discretizations.base import padded
+from ...discretizations.base import PAD, padded
 from ...discretizations.condensed.launch_shapes import WITH_MATRICES
 from ...value_checks import plural
 from ..vectors import Sums
 from .local_classes import LocalClasses, most_classes
 
-SHARE = 0.5  # of the device's memory that one tile may take
+SHARE = 0.5  # of the free memory that one tile may take
 SINGULAR = {"double": 1e-13, "single": 1e-6}  # least over largest pivot below which a local problem is singular
 CPU_BYTES = 1 << 28  # memory of a tile on a CPU, whose caches larger ones leave anyway
 
@@ -74,24 +74,28 @@ class LocalStage:
 
     @cached_property
     def tile_cells(self) -> int:
-        """Cells condensed at once: what the user gives, else all, if memory holds their matrices; fewer on a CPU that
-        does not keep them."""
+        """Cells condensed at once: what the user gives, else all, if free memory holds their matrices; fewer on a CPU
+        that does not keep them."""
         cells = max(1, self.disc.mesh.num_cells)
         if self.disc.options.hdg_tile_cells:
             return min(cells, self.disc.options.hdg_tile_cells)
-        scratch = max(self.disc.shape_of(k.spec.name).scratch_entries for k in self.kernels.values())
-        each = self.arrays.real.itemsize * (self.schur_reals + scratch)
-        device = self.op.device
-        most = SHARE * device.memory_bytes
-        if not device.is_gpu and not (self.disc.keeps_inverse and cells * each <= most):
-            most = CPU_BYTES
-        room = min(most, self._largest_buffer(each, scratch))
-        return int(max(1, min(cells, room // each)))
+        device, parts = self.op.device, self._parts_of_tile
+        most = SHARE * device.memory.free
+        if not device.is_gpu and not (self.disc.keeps_inverse and cells * sum(parts) <= most):
+            most = min(most, CPU_BYTES)
+        most = min(most / sum(parts), device.largest_buffer / max(parts))
+        return min(cells, max(PAD, int(most) // PAD * PAD))  # buffers have whole groups of PAD cells
 
-    def _largest_buffer(self, each: int, scratch: int) -> float:
-        """Bytes of all of a tile that make its largest buffer as large as the device allows."""
-        part = self.arrays.real.itemsize * max(self.schur_reals, scratch)
-        return self.op.device.largest_buffer * each / part
+    @cached_property
+    def _parts_of_tile(self) -> tuple[int, int]:
+        """Bytes of one cell in each buffer of a tile: K, scratch memory."""
+        scratch = max(self.disc.shape_of(k.spec.name).scratch_entries for k in self.kernels.values())
+        return self.arrays.real.itemsize * self.schur_reals, self.arrays.real.itemsize * scratch
+
+    @property
+    def tile_bytes(self) -> int:
+        """Bytes of all buffers of a tile."""
+        return padded(self.tile_cells) * sum(self._parts_of_tile)
 
     def tiles(self):
         """(first, count) of each tile."""
@@ -260,8 +264,8 @@ class LocalStage:
     def _statuses(self) -> np.ndarray:
         return self.arrays.to_host(self.status, self.disc.mesh.num_cells, name="status")
 
-    def condensation_failure(self) -> str:
-        """Failure of the worst cell after `condense` in words, or ""."""
+    def condensation_failure(self, trace, interior) -> str:
+        """Failure of the worst cell after `condense` at (trace, interior) in words, or ""."""
         limit, classes = SINGULAR[self.arrays.precision], self.classes
         if not classes and not self._verdict(limit)[1]:
             return ""
@@ -271,19 +275,18 @@ class LocalStage:
             return ""
         cell = int(np.argmin(np.where(np.isnan(status), -np.inf, status)))
         if status[cell] < 0:
-            return self._stabilization_failure(cell)
+            return self._outside(bad, trace, interior) or self._stabilization_failure(cell)
         if np.isnan(status[cell]):
-            return (
+            return self._outside(bad, trace, interior) or (
                 f"the local problem of cell {self._where(cell)} is not finite (nor are {bad.sum() - 1} more): f0, f1 "
-                "or the stabilization has no number at this state, as of a gas without positive density and pressure; "
-                "another guess, a smaller step or other constants may help"
+                "or the stabilization has no number there; another guess, a smaller step or other constants may help"
             )
         return (
             f"the local problem of cell {self._where(cell)} is singular (and {bad.sum() - 1} more are): "
             "the physics and the trace do not determine the solution inside it; add diffusion or reaction"
         )
 
-    def solve_failure(self) -> str:
+    def solve_failure(self, trace, interior) -> str:
         """Failure of the worst cell after `solve` in words, or ""."""
         if not self._failed:
             return ""
@@ -291,12 +294,12 @@ class LocalStage:
         bad = status < 0
         cell = int(np.argmax(status == -1)) if (status == -1).any() else int(np.argmax(bad))
         if status[cell] == -1:
-            return self._stabilization_failure(cell)
-        return (
+            return self._outside(bad, trace, interior) or self._stabilization_failure(cell)
+        return self._outside(bad, trace, interior) or (
             f"Newton's method for the local problem of cell {self._where(cell)} failed within "
             f"{plural(self.disc.options.hdg_local_max_it, 'step')} (as in {plural(bad.sum() - 1, 'other cell')} of "
             "this rank); a better first guess, smaller load steps or a larger -hdg_tau may help, unless f0, f1 or the "
-            "stabilization has no number there, as of a gas without positive density and pressure"
+            "stabilization has no number there"
         )
 
     def _stabilization_failure(self, cell: int) -> str:
@@ -304,6 +307,41 @@ class LocalStage:
             f"the stabilization tau is not positive and finite on a facet of cell {self._where(cell)}; "
             "give -hdg_tau a number or an expression that is positive everywhere"
         )
+
+    def _outside(self, bad: np.ndarray, trace, interior) -> str:
+        """The least quantity of `Physics.positive` in the cells `bad` [cell], if it is not above 0, in words."""
+        disc, to_host, found = self.disc, self.arrays.to_host, []
+        parts = (trace.owned, disc.dofmap.num_owned), (trace.tail, disc.dofmap.num_tail)
+        values = np.concatenate([to_host(buffer, count, name="failure") for buffer, count in parts])
+        inner = to_host(interior, (disc.num_eliminated, disc.stride), name="failure")[:, : len(bad)].T
+        u = np.hstack([inner, values[disc.dofmap.cell_numbers]])[bad].reshape(-1, disc.num_functions, disc.components)
+        constants = dict(zip(disc.physics.constant_names, self.op.constants, strict=False))
+        for name, quantity in disc.physics.positive.items():
+            with np.errstate(all="ignore"):
+                numbers = np.nan_to_num(quantity(np.moveaxis(u, 2, 0), constants), nan=np.inf)
+            found.append((numbers.min(), name, *divmod(int(numbers.argmin()), disc.num_functions)))
+        value, name, cell, function = min(found, default=(1.0, "", 0, 0))
+        if value > 0:
+            return ""
+        cell = int(np.flatnonzero(bad)[cell])
+        return (
+            f"the {name} is {value:.3g} {self._boundary(cell, function - disc.num_interior)}cell {self._where(cell)}, "
+            "where f0 and f1 have no values: change the data or the guess there, begin with a smaller load, or reach "
+            "the steady state by -ts_type pseudo"
+        )
+
+    def _boundary(self, cell: int, function: int) -> str:
+        """Where a function of the trace is in a cell: on a facet, with a boundary that has a condition; < 0: inside."""
+        disc, dofmap = self.disc, self.disc.dofmap
+        if function < 0 or not disc.has_jumps:
+            return "in "
+        facet, (cells, facets, natural) = function * disc.num_facets_of_cell // disc.num_trace, disc.natural_facets
+        own = (
+            dofmap.cell_numbers[cell].reshape(disc.num_facets_of_cell, -1)[facet] - dofmap.num_owned - dofmap.num_ghosts
+        )
+        labels = [disc.physics.dirichlet[k].label for k in disc.essential_points()[0][own[own >= 0]]]
+        labels += [disc.physics.natural[k].label for k in natural[(cells == cell) & (facets == facet)]]
+        return f"on boundary '{labels[0]}' of " if labels else "on a facet of "
 
     def _where(self, cell: int) -> str:
         """A cell in words: its number, rank and centre."""

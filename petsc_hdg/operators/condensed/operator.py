@@ -190,7 +190,7 @@ class CondensedOperator(DeviceOperator):
             failure = failure or self._check_again()
             self.local.condense(trace, interior, t, take, recovery)
         self.local.release()
-        self._check(failure or self.local.condensation_failure())
+        self._check(failure or self.local.condensation_failure(trace, interior))
         if self.failure:
             raise SolveError(self.failure)
         if matrix:
@@ -298,7 +298,7 @@ class CondensedOperator(DeviceOperator):
                 return
             self._interior_of = None
             self.local.solve(trace, self.interior, t)
-            self._check(self.local.solve_failure())
+            self._check(self.local.solve_failure(trace, self.interior))
             if not self.failure:
                 self.note_solved(trace.owned)
                 self._interior_of = self._data(t)

@@ -72,6 +72,10 @@ static inline void gas_waves(PetscInt dim, PetscReal gamma, PetscInt part, const
 }
 """
 
+POSITIVE = {
+    "density": lambda u, constants: u[0],
+    "pressure": lambda u, constants: (constants["gamma"] - 1) * (u[-1] - 0.5 * (u[1:-1] ** 2).sum(axis=0) / u[0]),
+}
 ABOVE = {"gamma": 1.0, "mach": 0.0, "reynolds": 0.0, "prandtl": 0.0}  # of constants
 
 _FLUXES = {

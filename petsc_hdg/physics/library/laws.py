@@ -154,6 +154,7 @@ def euler(
     f1, stabilization = _with_viscosity(artificial_viscosity, "dim + 2", _GAS_FLUX, stabilization, others)
     others.setdefault("stabilization", stabilization)
     others["constants"] = {"gamma": gamma, **dict(others.get("constants") or {})}
+    others.setdefault("positive", gas.POSITIVE)
     helpers = "\n".join(filter(None, (gas.STATES, others.pop("helpers", ""))))
     return Physics({"u": dim + 2}, f0, f1, helpers=helpers, above=gas.ABOVE, dim=dim, **others)
 
@@ -196,6 +197,7 @@ def compressible_navier_stokes(
     stabilization = gas.stabilization(others["name"], flux, extra)
     others.setdefault("stabilization", stabilization if convection else extra.replace("+=", "="))
     others["constants"] = {**numbers, "sutherland": SUTHERLAND, **dict(others.get("constants") or {})}
+    others.setdefault("positive", gas.POSITIVE)
     head = "static inline PetscReal gas_viscosity(PetscReal temperature, PetscReal sutherland)"
     law = f"{head} {{ {_VISCOSITIES[viscosity]} }}"
     helpers = "\n".join(filter(None, (gas.STATES, law, others.pop("helpers", ""))))
@@ -211,6 +213,7 @@ def shallow_water(dim: int = 2, f0: object = None, *, gravity: float = 9.81, **o
     gas.require_dimension("shallow_water", dim)
     others.setdefault("name", "shallow_water")
     others.setdefault("stabilization", _WATER_STABILIZATION)
+    others.setdefault("positive", {"depth": lambda u, constants: u[0]})
     others["constants"] = {"gravity": gravity, **dict(others.get("constants") or {})}
     helpers = "\n".join(filter(None, (_HELPERS, others.pop("helpers", ""))))
     return Physics({"u": dim + 1}, f0, _WATER_FLUX, helpers=helpers, above={"gravity": 0.0}, dim=dim, **others)

@@ -148,9 +148,9 @@ def check_converged(snes: PETSc.SNES, failure: str = "", explain=None, end: str 
     if snes.getConvergedReason() < 0:
         why = _name(PETSc.SNES.ConvergedReason, snes.getConvergedReason())
         raise SolveError(
-            f"the nonlinear solver stopped without a solution: {why} after "
-            f"{plural(snes.getIterationNumber(), 'step')}; "
-            + (failure or "-snes_monitor shows its course, a better first guess or -snes_linesearch_type may help")
+            f"{failure}{'; ' if failure else ''}the nonlinear solver stopped without a solution: {why} after "
+            + plural(snes.getIterationNumber(), "step")
+            + "; -snes_monitor shows its course, a better first guess or -snes_linesearch_type may help" * (not failure)
             + end
         )
 
