@@ -143,7 +143,7 @@ class Mesh(Described, Cells):
     def from_file(
         cls, path: FilePath, comm: Comm = None, overlap: int = 0, prefix: str = "", partition_seed: int | None = None
     ) -> Mesh:
-        """A mesh file with its names: Gmsh (.msh) through PETSc, other formats through meshio."""
+        """A mesh file with its names: Gmsh (.msh, also of second order), other formats through meshio."""
         comm = place(comm, prefix, overlap, partition_seed)
         return cls._finish(create.from_file(path, comm), comm, prefix, overlap, partition_seed)
 

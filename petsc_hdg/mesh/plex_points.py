@@ -54,10 +54,10 @@ class PlexPoints:
         """Number of cells."""
         return len(self.cones[self.shape.dim])
 
-    def mark(self, name: str, points: np.ndarray) -> None:
-        """Give plex points a name."""
-        self.named.append((name, 1, points))
-        self.labels.add(name)
+    def mark(self, labels: list[tuple[str, int]], points: np.ndarray) -> None:
+        """Give plex points labels with values."""
+        self.named += [(label, value, points) for label, value in labels]
+        self.labels |= {label for label, _ in labels}
 
     def dual_graph(self) -> Graph | None:
         """Cells, joined by the facets that two of them share; None where a facet has three cells."""

@@ -251,21 +251,6 @@ def set_periods(dm, lengths: np.ndarray) -> None:
     dm.localizeCoordinates()
 
 
-def has_discontinuous_nodes(dm) -> bool:
-    """Return True if this rank's coordinates are stored cell by cell, as PETSc 3.18 reads second-order simplices."""
-    section, (start, end) = dm.getCoordinateSection(), dm.getHeightStratum(0)
-    low, high = section.getChart()
-    if start == end or not (low <= start < high):
-        return False
-    vertex = dm.getDepthStratum(0)[0]
-    return section.getDof(start) > 0 and not (low <= vertex < high and section.getDof(vertex) > 0)
-
-
-def set_coordinate_dm(dm, coordinate_dm) -> None:
-    """Make a DM with a section the one that describes the coordinates of `dm`."""
-    call("DMSetCoordinateDM", _pointer(dm), _pointer(coordinate_dm))
-
-
 def rows_of_aij(mat) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Starts, global columns and values of this rank's rows of an assembled AIJ matrix. Collective.
 
