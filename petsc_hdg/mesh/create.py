@@ -13,8 +13,8 @@ from collections.abc import Mapping
 import numpy as np
 from petsc4py import PETSc
 
+from ..database import given_numbers, given_text, given_truth, is_given
 from ..errors import MeshError, collectively
-from ..options import given_numbers, given_text, given_truth, is_given
 from ..value_checks import array, plural, reals, shown, truth
 from ..value_checks import path as given_path
 from .cell_list import (

@@ -11,6 +11,7 @@ import numpy as np
 from petsc4py import PETSc
 
 from .. import log, stages
+from ..database import is_given
 from ..device import Arrays, Device, Node, VecAccess, built_beside, ranks
 from ..device.context import is_viennacl
 from ..device.platforms import choose, identity, is_first, is_gpu
@@ -21,7 +22,7 @@ from ..errors import SolveError, collectively, warn_user
 from ..mesh import Mesh
 from ..mesh.mesh_checks import require_mesh
 from ..operators import Callbacks, create_operator
-from ..options import ASSEMBLED, Options, chosen_pmat, is_given, takes_differences
+from ..options import ASSEMBLED, Options, chosen_pmat, takes_differences
 from ..petsc import lifetimes
 from ..petsc.lifetimes import Alive
 from ..physics import Physics

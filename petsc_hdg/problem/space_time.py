@@ -11,12 +11,12 @@ from numpy.typing import ArrayLike
 from petsc4py import PETSc
 
 from .. import stages
+from ..database import defaults_in_database
 from ..discretizations.slab_space import SlabSpace
 from ..errors import OptionError, PhysicsError, SolveError, collectively
 from ..operators.check import check_kernels
 from ..operators.matfree import JacobianContext
 from ..operators.slab import SlabMatrix, SlabOperator
-from ..options import defaults_in_database
 from ..petsc import c_library
 from ..petsc.lifetimes import Alive
 from ..progress import PROGRESS

@@ -13,9 +13,10 @@ from mpi4py import MPI
 from mpi4py.util import pkl5
 from petsc4py import PETSc
 
+from ...database import given_truth
 from ...device.platforms import is_gpu_chosen
 from ...errors import MeshError, collectively
-from ...options import Options, given_truth
+from ...options import Options
 from ...petsc import c_library
 from ...petsc.c_library import reason, shared_points
 from ..cell_list import MOST_CELLS

@@ -6,10 +6,11 @@ from contextlib import contextmanager, nullcontext
 
 from petsc4py import PETSc
 
+from ...database import any_given, defaults_in_database, is_given
 from ...discretizations.symmetry import NEARLY, fields_without_own_terms
 from ...operators.callbacks import INDEFINITE
 from ...operators.spectrum import TOLERANCE, asymmetry
-from ...options import any_given, defaults_in_database, is_given, loses_levels
+from ...options import loses_levels
 from .. import cells_in_time
 from . import (
     agglomerate_levels,

@@ -12,8 +12,9 @@ from __future__ import annotations
 from petsc4py import PETSc
 
 from ... import operators
+from ...database import any_given, defaults_in_database, is_given
 from ...operators.block_jacobi import CellBlocks
-from ...options import any_given, defaults_in_database, is_given, of_one_degree
+from ...options import of_one_degree
 from ...petsc.c_library import set_passive_dm
 from . import direct_solvers, methods
 from .coarse_solvers import CoarseSolvers, on_device

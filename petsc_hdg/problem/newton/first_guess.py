@@ -8,10 +8,10 @@ import numpy as np
 from petsc4py import PETSc
 
 from ... import log, operators
+from ...database import defaults_in_database, is_given
 from ...discretizations.poly.legendre import project
 from ...discretizations.symmetry import NEARLY
 from ...errors import LeftSolverError, PetscHdgError, SolveError
-from ...options import defaults_in_database, is_given
 from .. import solution_checks
 from ..linear import direct_solvers, methods, solvers
 from ..linear.coarse_solvers import on_device

@@ -13,11 +13,11 @@ import numpy as np
 from petsc4py import PETSc
 
 from ... import operators
+from ...database import is_given
 from ...discretizations.canonical import cell_keys, inside_space
 from ...errors import LeftSolverError, SolveError
 from ...mesh.canonical import GlobalOrder
 from ...operators import read_interior, write_interior
-from ...options import is_given
 from .. import assembled_fallback, solution_checks
 from ..linear import direct_solvers, preconditioners, solvers
 from . import first_guess, monitors

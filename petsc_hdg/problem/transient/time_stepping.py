@@ -8,8 +8,9 @@ from contextlib import contextmanager, nullcontext
 from petsc4py import PETSc
 
 from ... import log, stages
+from ...database import defaults_in_database, given_text, is_given
 from ...errors import OptionError, SolveError, warn_user
-from ...options import ASSEMBLED, ATTACHED, defaults_in_database, given_text, is_given, loses_levels
+from ...options import ASSEMBLED, ATTACHED, loses_levels
 from ...petsc import c_library
 from ...petsc.line_search import set_line_search
 from ...progress import PROGRESS

@@ -9,9 +9,6 @@ import difflib
 import math
 from dataclasses import dataclass, fields, replace
 
-from ..errors import OptionError
-from ..log import LEVELS
-from ..value_checks import text as given_text
 from .database import (
     SCHEME_PREFIXES,
     check,
@@ -20,6 +17,9 @@ from .database import (
     option_name,
     parse,
 )
+from .errors import OptionError
+from .log import LEVELS
+from .value_checks import text as given_text
 
 HDG_FLUXES = ("auto", "projected", "pointwise")
 BACKENDS = ("cg_gpu", "hdg_gpu", "sipg_gpu", "poly_gpu")
