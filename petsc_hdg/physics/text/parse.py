@@ -56,17 +56,8 @@ class Parsed:
 
 def is_whole_function(text: str) -> bool:
     """Return True if preprocessed `text` defines functions rather than being the body of one."""
-    return any(match.group(1) not in _KEYWORDS for match in _FUNCTION.finditer(_outside_braces(text)))
-
-
-def _outside_braces(text: str) -> str:
-    depth, kept = 0, []
-    for character in text:
-        depth -= character == "}"
-        if depth == 0:
-            kept.append(";" if character == "}" else character)
-        depth += character == "{"
-    return "".join(kept)
+    heads = (text[slice(*piece)].partition("{")[:2] for piece in _pieces(text))
+    return any(match.group(1) not in _KEYWORDS for head in heads for match in _FUNCTION.finditer("".join(head)))
 
 
 def parse(source: Source, macros: dict[str, str], library: bool = False) -> Parsed:
