@@ -134,6 +134,7 @@ class Problem(Restartable, Evaluated, Described):
         self.indefinite = False  # whether conjugate gradients have found the matrix so
         self.eigenvalues = None  # smallest and largest, as -sipg_check_coercivity estimates them
         self.point_functions: dict = {}  # compiled, see point_function
+        self.integrands: dict = {}  # compiled, see integral_kernel
         self._outputs: dict = {}
         self.derivative = matrices.derivative(self)  # of its physics
         self.pmat = chosen_pmat(self.options, physics, self.derivative)

@@ -247,7 +247,8 @@ class JointNewton:
             if not np.isfinite(self.norm) or not self._advance():
                 return self._is_reached(ENOUGH, atol)
             self.problem.newton_iterations += 1
-            if not self._suits():
+            operators.write_interior(self.problem.operator, self.joint.interior)
+            if not monitors.is_settled(self.problem, self.u):  # the stabilization has changed
                 self.norm = self._norm(self.u, self.joint.interior)
         return self._is_reached(rtol, atol)
 
@@ -257,11 +258,6 @@ class JointNewton:
 
     def _is_reached(self, rtol: float, atol: float) -> bool:
         return bool(np.isfinite(self.norm)) and self.norm <= max(atol, rtol * self.first)
-
-    def _suits(self) -> bool:
-        """Return True if the stabilization suits the state; else it has changed. Collective."""
-        operators.write_interior(self.problem.operator, self.joint.interior)
-        return monitors.is_settled(self.problem, self.u)
 
     def finish(self, u: PETSc.Vec) -> None:
         """Let SNES say that u, where the interior is that of `reach`, is a solution, or make it one. Collective."""
