@@ -247,7 +247,7 @@ def plex_of(listed: CellList | None, comm) -> PETSc.DMPlex:
     cones = [counts[1] + of[:, PLEX_ORDER[s.name]].ravel() for s, of in zip(shapes, cells, strict=True)]
     cones = np.concatenate(cones)
     c_library.set_points(dm, counts, np.concatenate([*sizes, np.zeros(len(points))]), cones, 0 * cones, points)
-    c_library.set_shapes(dm, [(s.name, len(of)) for s, of in zip(shapes, cells, strict=True)], len(points))
+    c_library.set_shapes(dm, [*zip(names[0], map(len, cells), strict=True), ("point", len(points))])
     dm.interpolate()
     found: dict[str, np.ndarray] = {}
     with collectively(comm):

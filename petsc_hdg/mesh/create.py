@@ -214,11 +214,8 @@ def left_to_petsc(prefix: str) -> bool:
     if is_given(prefix, "dm_plex_filename"):
         return False
     shape = given_text(prefix, "dm_plex_shape", "box").lower()
-    return shape != "box" or any(_is_wanted(prefix, name) for name in BY_PETSC)
-
-
-def _is_wanted(prefix: str, name: str) -> bool:
-    return is_given(prefix, name) and (name != BY_PETSC[0] or given_truth(prefix, name, False))
+    wanted = (name for name in BY_PETSC if is_given(prefix, name))
+    return shape != "box" or any(name != BY_PETSC[0] or given_truth(prefix, name, False) for name in wanted)
 
 
 def refuse(prefix: str) -> None:

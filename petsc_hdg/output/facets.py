@@ -12,6 +12,7 @@ from itertools import combinations
 import basix
 import numpy as np
 
+from ..mesh.order import box
 from ..reference import ReferenceElement, facet_cell, is_tensor, on_facets
 from .arrays import gather_rows
 
@@ -134,10 +135,7 @@ def _across_ranks(comm, keys: np.ndarray, tags: np.ndarray) -> np.ndarray:
 
 def _box(comm, points: np.ndarray) -> tuple[np.ndarray, float]:
     """Lower corner [dim] and largest side of the box around all nodes. Collective."""
-    flat = points.reshape(-1, points.shape[-1])
-    lower, upper = flat.min(axis=0, initial=np.inf), flat.max(axis=0, initial=-np.inf)
-    found = comm.allgather((lower, upper))
-    lower, upper = np.min([f[0] for f in found], axis=0), np.max([f[1] for f in found], axis=0)
+    lower, upper = box(comm, points.reshape(-1, points.shape[-1]))
     return lower, max(float((upper - lower).max()), np.finfo(float).tiny)
 
 
