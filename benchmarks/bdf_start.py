@@ -16,7 +16,7 @@ petsc4py.init(sys.argv)
 
 from petsc4py import PETSc  # noqa: E402
 
-from petsc_hdg.options import defaults_in_database  # noqa: E402
+from petsc_hdg.database import defaults_in_database  # noqa: E402
 
 STEPS = 10, 20, 40, 80
 LAWS = {"u_t = -u": ("u[0]", "exp(-t)"), "u_t = -u^2": ("u[0]*u[0]", "1/(1 + t)")}

@@ -19,7 +19,7 @@ petsc4py.init(sys.argv)
 
 from petsc4py import PETSc  # noqa: E402
 
-from petsc_hdg.options import defaults_in_database  # noqa: E402
+from petsc_hdg.database import defaults_in_database  # noqa: E402
 from petsc_hdg.problem import solution_checks  # noqa: E402
 
 SOLVERS = {

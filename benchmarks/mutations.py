@@ -221,7 +221,8 @@ def our_options() -> dict[str, tuple]:
     """Default and choices of each option of the package, by its name."""
     from dataclasses import fields
 
-    from petsc_hdg.options import Options, option_name
+    from petsc_hdg.database import option_name
+    from petsc_hdg.options import Options
 
     return {option_name(f): (f.default, f.metadata["choices"]) for f in fields(Options) if f.name != "prefix"}
 

@@ -20,7 +20,7 @@ petsc4py.init(sys.argv)
 
 from petsc4py import PETSc  # noqa: E402
 
-from petsc_hdg.options import defaults_in_database  # noqa: E402
+from petsc_hdg.database import defaults_in_database  # noqa: E402
 
 LU = {"ksp_type": "fgmres", "pc_type": "lu", "pc_factor_shift_type": "inblocks"}
 ITERATIONS = {"ksp_max_it": "10000"}

@@ -38,11 +38,12 @@ from petsc4py import PETSc  # noqa: E402
 from whole_solves import physics  # noqa: E402
 
 from petsc_hdg.commands.bench import poisson  # noqa: E402
+from petsc_hdg.database import defaults_in_database  # noqa: E402
 from petsc_hdg.device import AllGather, Halo, Kernel, Recorded  # noqa: E402
 from petsc_hdg.device.halo_links import Links  # noqa: E402
 from petsc_hdg.krylov.multigrid import Multigrid  # noqa: E402
 from petsc_hdg.krylov.vectors import BlockSums, Vectors  # noqa: E402
-from petsc_hdg.options import Options, defaults_in_database  # noqa: E402
+from petsc_hdg.options import Options  # noqa: E402
 from petsc_hdg.output.atomic import atomic_file  # noqa: E402
 
 CASES = {  # name: scheme, cell, degree

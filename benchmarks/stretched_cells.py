@@ -21,8 +21,8 @@ petsc4py.init(sys.argv)
 
 from petsc4py import PETSc  # noqa: E402
 
+from petsc_hdg.database import defaults_in_database  # noqa: E402
 from petsc_hdg.mesh.cell_list import box_cell  # noqa: E402
-from petsc_hdg.options import defaults_in_database  # noqa: E402
 
 ROWS = "cg_gpu:tetrahedron:2:15:10,100;sipg_gpu:triangle:1:65:10,100;sipg_gpu:tetrahedron:1:10:10,100"
 WAYS = {

@@ -7,7 +7,7 @@ import threading
 import time
 from contextlib import contextmanager
 
-from .options import any_given
+from .database import any_given
 
 PATIENCE, EVERY = 1.0, 0.25  # seconds of work before the first line, and between two of them
 CLEAR = "\r\033[K"

@@ -114,7 +114,8 @@ def _end(comm, error: BaseException, shown=None) -> int:
         if not together:
             for other in range(comm.size):
                 comm.isend(None, other, _SPOKEN)
-        rank = _lonely_rank(error, comm.rank if comm.size > 1 and not together else None)
+        origin = getattr(our_error(error) or error, "failed_rank", None)  # where an error that all ranks share began
+        rank = origin if origin is not None or comm.size == 1 or together else comm.rank
         sys.stdout.flush()
         _say(error, rank, shown)
         sys.stderr.flush()
@@ -131,12 +132,6 @@ def _weight(error: BaseException, rank: int) -> tuple:
     cause = our_error(error)
     origin = getattr(cause or error, "failed_rank", None)
     return origin not in (None, rank), cause is None and type(error).__module__.startswith("petsc4py"), rank
-
-
-def _lonely_rank(error: BaseException, rank: int | None) -> int | None:
-    """The rank to name: where an error that all ranks share began, or the one that fails while others go on."""
-    origin = getattr(our_error(error) or error, "failed_rank", None)
-    return rank if origin is None else origin
 
 
 def _say(error: BaseException, rank: int | None, shown) -> None:

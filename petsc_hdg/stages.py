@@ -9,7 +9,7 @@ import time
 from contextlib import contextmanager
 
 from . import log
-from .options import given_text
+from .database import given_text
 from .progress import PROGRESS
 
 SECONDS: dict[str, float] = {}

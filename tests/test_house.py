@@ -20,6 +20,7 @@ LEVELS = {
     "threads": 0,
     "representation": 0.25,
     "value_checks": 0.25,
+    "database": 0.4,
     "options": 0.5,
     "progress": 0.6,
     "stages": 0.7,
@@ -55,7 +56,7 @@ ONLY_IN = {
     "sympy": {"physics", "commands"},
 }
 PURE = {"reference", "physics", "codegen"}  # numpy only: no PETSc, no MPI, no OpenCL
-READS_OPTIONS = {"options", "mesh", "run"}  # the mesh reads PETSc's own -dm_plex_*, run asks for -help
+READS_OPTIONS = {"database", "options", "mesh", "run"}  # the mesh reads PETSc's own -dm_plex_*, run asks for -help
 MOST_LINES = 500
 
 SOURCES = sorted(PACKAGE.rglob("*.py"))

@@ -7,8 +7,9 @@ from dataclasses import fields
 import pytest
 from petsc_options import petsc_options
 
+from petsc_hdg.database import option_name
 from petsc_hdg.errors import OptionError
-from petsc_hdg.options import Options, option_name
+from petsc_hdg.options import Options
 
 SCHEME_OPTIONS = {
     "hdg_tau": ("1 + fabs(n[0])", "1 + fabs(n[0])"),

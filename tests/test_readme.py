@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 import petsc_hdg
-from petsc_hdg.options import Options, option_name
+from petsc_hdg.database import option_name
+from petsc_hdg.options import Options
 from petsc_hdg.output.grid import Grid
 from petsc_hdg.problem.results.derived_fields import Derived
 from petsc_hdg.representation import Described

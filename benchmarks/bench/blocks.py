@@ -8,8 +8,8 @@ from math import log2, prod
 import numpy as np
 from petsc4py import PETSc
 
+from petsc_hdg.database import defaults_in_database
 from petsc_hdg.mesh import Mesh, create
-from petsc_hdg.options import defaults_in_database
 
 COARSE = 8  # boxes along an edge of a rank's block before refinement, at least
 SIMPLICES = ("triangle", "tetrahedron")

@@ -24,9 +24,10 @@ from petsc4py import PETSc
 from petsc_hdg import stages
 from petsc_hdg.commands.arguments import own_arguments
 from petsc_hdg.commands.bench import SPLIT, copy_bandwidth, poisson
+from petsc_hdg.database import defaults_in_database
 from petsc_hdg.device import Device
 from petsc_hdg.errors import OptionError, collectively
-from petsc_hdg.options import Options, defaults_in_database
+from petsc_hdg.options import Options
 from petsc_hdg.problem import Problem
 
 from . import scaling_view

@@ -18,12 +18,13 @@ from petsc4py import PETSc
 from petsc_hdg import stages
 from petsc_hdg.commands.arguments import own_arguments
 from petsc_hdg.commands.bench import SPLIT, poisson
+from petsc_hdg.database import defaults_in_database
 from petsc_hdg.device import Device
 from petsc_hdg.discretizations.poly.legendre import num_basis
 from petsc_hdg.discretizations.trace.element import TraceElement
 from petsc_hdg.krylov.solver import DeviceSolver
 from petsc_hdg.mesh import Mesh, agglomerate
-from petsc_hdg.options import Options, defaults_in_database
+from petsc_hdg.options import Options
 from petsc_hdg.problem import Problem
 from petsc_hdg.reference import ReferenceElement
 

@@ -9,20 +9,3 @@ from petsc_hdg.device.halo_plan import HaloPlan
 from petsc_hdg.device.kernel import Kernel, Recorded, aside, enclosed, kernels_of
 from petsc_hdg.device.node import Node
 from petsc_hdg.device.vecs import VecAccess
-
-__all__ = [
-    "AllGather",
-    "Arrays",
-    "Device",
-    "Halo",
-    "HaloPlan",
-    "Kernel",
-    "Node",
-    "Recorded",
-    "VecAccess",
-    "aside",
-    "built_together",
-    "enclosed",
-    "gathered",
-    "kernels_of",
-]

@@ -196,7 +196,8 @@ class Halo:
         device, began = self.arrays.device, time.perf_counter()
         ready = None if self.alone else self._ready
         if ready is not None:
-            self._flush()  # what the other queue waits for
+            self._ready_on.flush()  # what the other queue waits for
+            device.queue.flush()
         with stages.event("Halo"):
             self._links.send(side, self._source, self._start, ready)
             if side == "ghosts":
@@ -218,10 +219,6 @@ class Halo:
         if self.arrays.device.recording is None:
             self.arrays.device.queue.flush()
         aside(self.arrays.device, partial(exchanges.add_peers, nbytes))
-
-    def _flush(self) -> None:
-        for queue in self._ready_on, self.arrays.device.queue:
-            queue.flush()
 
     def destroy(self) -> None:
         """Free the persistent requests."""

@@ -10,11 +10,11 @@ import numpy as np
 from mpi4py import MPI
 from petsc4py import PETSc
 
+from ..database import given_numbers
 from ..device import gathered
 from ..errors import SolveError, collectively
 from ..operators.block_rows import BlockRows, Collected
 from ..operators.spectrum import skewness
-from ..options import given_numbers
 from ..petsc.lifetimes import Context
 from ..stages import event
 from .aggregation import Aggregates, Coarsening

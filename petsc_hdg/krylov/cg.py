@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..options import given_truth, is_given
+from ..database import given_truth, is_given
 from .solver import ConvergenceMonitor, DeviceSolver, Reason
 from .vectors import step_sums
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from petsc4py import PETSc
 
+from ..database import given_numbers
 from ..errors import OptionError
-from ..options import given_numbers
 from ..petsc.lifetimes import Context
 from .arnoldi import Arnoldi
 from .matrices import ShellProduct

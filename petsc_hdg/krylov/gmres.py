@@ -6,7 +6,7 @@ from math import hypot, sqrt
 
 import numpy as np
 
-from ..options import given_numbers
+from ..database import given_numbers
 from .arnoldi import Basis
 from .preconditioners import LEFT, RIGHT
 from .solver import ConvergenceMonitor, DeviceSolver, Norm, Reason

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 from petsc4py import PETSc
 
+from ..database import any_given
 from ..operators.block_jacobi import BlockJacobi
-from ..options import any_given
 from ..petsc import c_library
 from .arnoldi import Arnoldi
 from .matrices import Unsupported, context_of, level_operator

@@ -10,8 +10,9 @@ from __future__ import annotations
 import numpy as np
 from petsc4py import PETSc
 
+from ..database import any_given
 from ..device import AllGather, Recorded, aside, gathered
-from ..options import Options, any_given
+from ..options import Options
 from ..petsc import csr
 from ..threads import stable_order
 from .dense_matrix import DenseMatrix, Gathered, accurate_inverse, whole_matrix

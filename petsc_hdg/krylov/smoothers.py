@@ -13,8 +13,8 @@ from weakref import WeakValueDictionary
 import numpy as np
 from petsc4py import PETSc
 
+from ..database import is_given
 from ..device import Kernel
-from ..options import is_given
 from ..petsc import c_library, csr
 from .arnoldi import Arnoldi
 from .matrices import Unsupported

@@ -6,15 +6,3 @@ from .polytopal.agglomerate import agglomerate, coarsen
 from .polytopal.fewer_cells import fewer_cells
 from .polytopal.polygons import polygons, polygons_from_file, polyhedra
 from .polytopes import Polytopes
-
-__all__ = [
-    "Mesh",
-    "Polytopes",
-    "agglomerate",
-    "coarsen",
-    "fewer_cells",
-    "polygons",
-    "polygons_from_file",
-    "polyhedra",
-    "rebalance",
-]

@@ -57,6 +57,8 @@ class CellList:
     vertices; in a checked list an array, triangles among quadrilaterals with the last vertex twice.
     regions: name → cells [n].
     periods [dim]: lengths after which the mesh repeats itself, or 0; None for one that does not.
+    labels: label and value of each name of boundaries and regions, where they are others than the name and 1.
+    inside: of second-order cells vertices [n, vertex] of some edges, faces and cells, and the nodes inside [n, dim].
     """
 
     blocks: dict[str, np.ndarray]
@@ -64,6 +66,12 @@ class CellList:
     boundaries: dict[str, Any] = field(default_factory=dict)
     regions: dict[str, np.ndarray] = field(default_factory=dict)
     periods: np.ndarray | None = None
+    labels: dict[str, list[tuple[str, int]]] = field(default_factory=dict)
+    inside: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
+
+    def labels_of(self, name: str) -> list[tuple[str, int]]:
+        """Labels and values of a boundary or region."""
+        return self.labels.get(name, [(name, 1)])
 
     @property
     def cell(self) -> str | None:
@@ -143,7 +151,8 @@ class CellList:
             for name, given in named("cell regions", self.regions).items()
         }
         blocks = {name: number[cells].astype(PETSc.IntType) for name, cells in blocks.items()}
-        return CellList(blocks, points[used], boundaries, regions)
+        inside = [(number[around], x) for around, x in self.inside]
+        return CellList(blocks, points[used], boundaries, regions, labels=self.labels, inside=inside)
 
     def _facets(self, name: str, given, used: np.ndarray) -> np.ndarray:
         """Facets [facet, vertex] of a boundary, all of points that cells have [point]. Raises MeshError."""
@@ -206,14 +215,27 @@ def name_parts(points: PlexPoints, facets: np.ndarray, listed: CellList) -> None
         named[wanted] = True
         near = np.flatnonzero(np.logical_and.reduce([named[column] for column in facets.T]))
         found = near[facet_numbers(np.sort(facets[near], axis=1), np.sort(wanted, axis=1), name)]
-        points.mark(name, points.start[points.shape.dim - 1] + found)
+        points.mark(listed.labels_of(name), points.start[points.shape.dim - 1] + found)
     for name, cells in listed.regions.items():
-        points.mark(name, cells)
+        points.mark(listed.labels_of(name), cells)
+
+
+def second_order_nodes(points: PlexPoints, facets: np.ndarray, listed: CellList) -> dict[int, np.ndarray]:
+    """Node inside each point of the points of a list, as `second_order.set_nodes` takes them, given the vertices of
+    each facet."""
+    dim, blocks = points.shape.dim, {0: points.vertices}
+    vertices = {dim: listed.cells, dim - 1: facets, 1: points.cones[1] - points.start[0]}
+    for around, x in listed.inside:
+        d = around.shape[1].bit_length() - 1  # 2, 4 and 8 vertices
+        of = facet_numbers(np.sort(vertices[d], axis=1), np.sort(around, axis=1), "inside")
+        blocks.setdefault(d, np.empty((len(vertices[d]), dim)))[of] = x
+    return blocks
 
 
 def plex_of(listed: CellList | None, comm) -> PETSc.DMPlex:
     """DMPlex of a checked list that rank 0 has. Collective. Raises MeshError."""
-    names = comm.bcast([list(listed.blocks), [*listed.boundaries, *listed.regions]] if listed else None)
+    named = {name: listed.labels_of(name) for name in (*listed.boundaries, *listed.regions)} if listed else {}
+    names = comm.bcast((list(listed.blocks), named) if listed else None)
     shapes = [shape(name) for name in names[0]]
     dm = PETSc.DMPlex().create(comm)
     dm.setDimension(shapes[0].dim)
@@ -225,7 +247,7 @@ def plex_of(listed: CellList | None, comm) -> PETSc.DMPlex:
     cones = [counts[1] + of[:, PLEX_ORDER[s.name]].ravel() for s, of in zip(shapes, cells, strict=True)]
     cones = np.concatenate(cones)
     c_library.set_points(dm, counts, np.concatenate([*sizes, np.zeros(len(points))]), cones, 0 * cones, points)
-    c_library.set_shapes(dm, [(s.name, len(of)) for s, of in zip(shapes, cells, strict=True)], len(points))
+    c_library.set_shapes(dm, [*zip(names[0], map(len, cells), strict=True), ("point", len(points))])
     dm.interpolate()
     found: dict[str, np.ndarray] = {}
     with collectively(comm):
@@ -235,8 +257,9 @@ def plex_of(listed: CellList | None, comm) -> PETSc.DMPlex:
             first, table = topology.stratum[dm.getDimension() - 1][0], topology.entity_vertices[dm.getDimension() - 1]
             found = {n: first + facet_numbers(*map(_sorted, (table, of)), n) for n, of in listed.boundaries.items()}
             found |= listed.regions
-    for name in names[1]:
-        mark(dm, name, found.get(name, np.empty(0, np.int64)))
+    for name, labels in names[1].items():
+        for label, value in labels:
+            mark(dm, label, found.get(name, np.empty(0, np.int64)), value)
     return dm
 
 

@@ -13,19 +13,31 @@ from collections.abc import Mapping
 import numpy as np
 from petsc4py import PETSc
 
+from ..database import given_numbers, given_text, given_truth, is_given
 from ..errors import MeshError, collectively
-from ..options import given_numbers, given_text, given_truth, is_given
 from ..value_checks import array, plural, reals, shown, truth
 from ..value_checks import path as given_path
-from .cell_list import MOST_CELLS, CellList, box_cell, box_cells, name_parts, plex_of, points_of, side_facets
+from .cell_list import (
+    MOST_CELLS,
+    CellList,
+    box_cell,
+    box_cells,
+    name_parts,
+    plex_of,
+    points_of,
+    second_order_nodes,
+    side_facets,
+)
 from .files import gmsh, meshio_file
 from .partition.distribute import prepare as prepare
 from .plex_points import PlexPoints
+from .second_order import set_nodes
 from .shapes import SHAPES, SURFACE, shape
 
 _BY_SIZE = {(shape(name).dim, shape(name).num_vertices): name for name in SHAPES}
 BOX = tuple(f"dm_plex_{name}" for name in "dim simplex box_faces box_lower box_upper box_bd".split())
-SERVED = ("dm_plex_filename", "dm_plex_shape", "dm_plex_name", "dm_plex_orient", "dm_plex_interpolate", *BOX)
+STRAIGHT = "dm_plex_gmsh_highorder"  # false: cells of Gmsh files are straight
+SERVED = ("dm_plex_filename", "dm_plex_shape", "dm_plex_name", "dm_plex_orient", "dm_plex_interpolate", STRAIGHT, *BOX)
 # Each makes a mesh that is neither a box nor that of a file.
 BY_PETSC = ("dm_plex_reference_cell_domain", "dm_plex_boundary_filename", "dm_plex_file_contents")
 # What a box or a file does not obey: the value that changes nothing ("": none), and what to do.
@@ -49,7 +61,8 @@ _OF_FORMATS = {
     "dm_plex_cgns_parallel": ("", _WHOLE),
     "dm_plex_geom_": ("", "meshes of CAD models are read from the files of their mesh generators"),
 }
-REFUSED = {"box": {**_OF_BOTH, **_OF_BOXES}, "Gmsh file": _OF_BOTH, "file": {**_OF_BOTH, **_OF_FORMATS}}
+_OF_GMSH = {"dm_plex_gmsh_": ("", "physical groups are names of boundaries and regions in any case: leave it out")}
+REFUSED = {"box": {**_OF_BOTH, **_OF_BOXES}, "Gmsh file": {**_OF_BOTH, **_OF_GMSH}, "file": {**_OF_BOTH, **_OF_FORMATS}}
 
 
 def from_options(comm, prefix: str):
@@ -108,7 +121,7 @@ def box(faces, simplex: bool, lower, upper, comm, periodic: str = ""):
     points, facets = points_of(listed, cell)
     if listed is not None:
         for name, found in side_facets(facets, listed.points, lower, upper, listed.periods).items():
-            points.mark(name, points.start[points.shape.dim - 1] + found)
+            points.mark([(name, 1)], points.start[points.shape.dim - 1] + found)
     return points
 
 
@@ -152,14 +165,20 @@ def from_list(listed: CellList | None, comm):
     if cell is None:
         return plex_of(listed, comm)
     points, facets = points_of(listed, cell)
+    nodes = None
     with collectively(comm):
         if listed is not None:
             name_parts(points, facets, listed)
-    return points
+            nodes = second_order_nodes(points, facets, listed) if listed.inside else None
+    if not comm.bcast(nodes is not None):
+        return points
+    dm = points.plex(comm)
+    set_nodes(dm, shape(cell), nodes)
+    return dm
 
 
 def from_file(path, comm):
-    """A mesh file: Gmsh through PETSc, other formats through meshio. Raises MeshError."""
+    """A mesh file: Gmsh's, or of another format through meshio. Raises MeshError."""
     path = given_path("A mesh file", path, MeshError)
     with collectively(comm):
         if comm.rank == 0 and not path.is_file():
@@ -167,13 +186,7 @@ def from_file(path, comm):
                 f"Mesh file {path} does not exist{' as a file' if path.exists() else ''}; give the path of a mesh file."
             )
     if path.suffix.lower() == ".msh":
-        try:
-            return gmsh.read(path, comm)
-        except gmsh.UnreadableError as error:
-            try:
-                return from_read(lambda: meshio_file.read(path), comm)
-            except MeshError:
-                raise error from None
+        return from_read(lambda: gmsh.read(path, not given_truth("", STRAIGHT, True)), comm)
     return from_read(lambda: meshio_file.read(path), comm)
 
 
@@ -201,11 +214,8 @@ def left_to_petsc(prefix: str) -> bool:
     if is_given(prefix, "dm_plex_filename"):
         return False
     shape = given_text(prefix, "dm_plex_shape", "box").lower()
-    return shape != "box" or any(_is_wanted(prefix, name) for name in BY_PETSC)
-
-
-def _is_wanted(prefix: str, name: str) -> bool:
-    return is_given(prefix, name) and (name != BY_PETSC[0] or given_truth(prefix, name, False))
+    wanted = (name for name in BY_PETSC if is_given(prefix, name))
+    return shape != "box" or any(name != BY_PETSC[0] or given_truth(prefix, name, False) for name in wanted)
 
 
 def refuse(prefix: str) -> None:
@@ -215,7 +225,7 @@ def refuse(prefix: str) -> None:
     for given, text in PETSc.Options().getAll().items():
         for known, (harmless, remedy) in REFUSED[kind].items():
             if given == prefix + known or (known.endswith("_") and given.startswith(prefix + known)):
-                if not _says_nothing(prefix, given[len(prefix) :], text or "", harmless):
+                if given != prefix + STRAIGHT and not _says_nothing(prefix, given[len(prefix) :], text or "", harmless):
                     said = f"-{given} {text or ''}".strip()
                     raise MeshError(f"{said} is not accepted where the mesh is a {kind}; {remedy}.")
 

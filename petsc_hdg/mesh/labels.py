@@ -31,7 +31,7 @@ class Labels:
         for i in range(dm.getNumLabels()):
             name = dm.getLabelName(i)
             if name not in INTERNAL:
-                local[name] = [int(v) for v in values_of(dm, name)]
+                local[name] = [int(v) for v in dm.getLabelIdIS(name).getIndices()]
         self._known = self._agree(local)
         self._names = {height: self._having(height) for height in (0, 1)}
 
@@ -133,13 +133,6 @@ def _spoken(names: dict[str, list[tuple[str, int]]]) -> list[str]:
     """Names worth listing: labels, but PETSc's numbered sets ("Face Sets:3") only where nothing else has a name."""
     labels = [name for name, pairs in names.items() if name == pairs[0][0] and not name.endswith(" Sets")]
     return labels or [name for name, pairs in names.items() if name != pairs[0][0]]
-
-
-def values_of(dm, name: str) -> np.ndarray:
-    """Values of a label on this rank."""
-    if not dm.hasLabel(name):
-        return np.empty(0, np.int32)
-    return dm.getLabelIdIS(name).getIndices()
 
 
 def stratum_points(dm, name: str, value: int) -> np.ndarray:

@@ -25,7 +25,7 @@ from .geometry import Geometry, local_degree, read_blocks, require_straight, str
 from .labels import EXTERIOR, Labels, require_exterior, require_one_side
 from .mesh_checks import interpolated, kind, place, require_dm
 from .mesh_part import Cells, MeshPart
-from .order import by_class, cell_classes, ends, means, morton_keys, plex_order
+from .order import box, by_class, cell_classes, ends, means, morton_keys, plex_order
 from .plex_points import PointExchange
 from .polytopes import Polytopes
 from .shapes import SURFACE, Shape, shape
@@ -143,7 +143,7 @@ class Mesh(Described, Cells):
     def from_file(
         cls, path: FilePath, comm: Comm = None, overlap: int = 0, prefix: str = "", partition_seed: int | None = None
     ) -> Mesh:
-        """A mesh file with its names: Gmsh (.msh) through PETSc, other formats through meshio."""
+        """A mesh file with its names: Gmsh (.msh, also of second order), other formats through meshio."""
         comm = place(comm, prefix, overlap, partition_seed)
         return cls._finish(create.from_file(path, comm), comm, prefix, overlap, partition_seed)
 
@@ -237,9 +237,7 @@ class Mesh(Described, Cells):
     @cached_property
     def corners(self) -> np.ndarray:
         """Lower and upper corner [2, dim] of the box around the nodes of all ranks. Collective at first use."""
-        nodes = self.geometry.nodes
-        ends = np.stack([nodes.min(axis=0, initial=np.inf), -nodes.max(axis=0, initial=-np.inf)])
-        return self.comm.allreduce(ends, op=np.minimum) * [[1], [-1]]
+        return box(self.comm, self.geometry.nodes)
 
     def name_boundary(self, name: str, where: Callable[[np.ndarray], np.ndarray], inside: bool = False) -> None:
         """Name the exterior facets at whose vertices a function holds, by a label of `dm`. Collective.

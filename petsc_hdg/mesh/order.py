@@ -62,6 +62,12 @@ def ends(x: np.ndarray) -> np.ndarray:
     return np.array([(column.min(initial=np.inf), column.max(initial=-np.inf)) for column in x.T]).T
 
 
+def box(comm, x: np.ndarray) -> np.ndarray:
+    """The same of the points of all ranks. Collective."""
+    lower, upper = ends(x)
+    return comm.allreduce(np.stack([lower, -upper]), op=np.minimum) * [[1], [-1]]
+
+
 def by_class(keys: np.ndarray, classes: np.ndarray) -> np.ndarray:
     """Permutation [point] by ascending keys, one of the classes [point] after another."""
     return stable_order_of([classes, keys]) if classes.any() else stable_order(keys)

@@ -15,8 +15,7 @@ from .labels import mark
 from .shapes import Shape
 from .topology import cells_of_facets
 
-# DMPolytopeType of cells, faces and edges.
-_KINDS = {"triangle": (3, 1), "quadrilateral": (4, 1), "tetrahedron": (6, 3, 1), "hexahedron": (7, 4, 1)}
+_SIDES = {"tetrahedron": ["triangle"], "hexahedron": ["quadrilateral"]}  # shapes of faces
 
 
 @dataclass
@@ -54,10 +53,10 @@ class PlexPoints:
         """Number of cells."""
         return len(self.cones[self.shape.dim])
 
-    def mark(self, name: str, points: np.ndarray) -> None:
-        """Give plex points a name."""
-        self.named.append((name, 1, points))
-        self.labels.add(name)
+    def mark(self, labels: list[tuple[str, int]], points: np.ndarray) -> None:
+        """Give plex points labels with values."""
+        self.named += [(label, value, points) for label, value in labels]
+        self.labels |= {label for label, _ in labels}
 
     def dual_graph(self) -> Graph | None:
         """Cells, joined by the facets that two of them share; None where a facet has three cells."""
@@ -118,12 +117,8 @@ class PlexPoints:
         flat = [np.concatenate([each.ravel() for each in of.values()]) for of in (self.cones, self.orientations)]
         counts = [points_of[1], *points_of[:1:-1], points_of[0]]
         c_library.set_points(dm, counts, np.repeat(sizes, points_of), *flat, self.vertices)
-        cell, *others = _KINDS[self.shape.name]
-        dm.createLabel("celltype")  # made by PETSc, point by point, it takes as long as the mesh
-        for kind, count, last in zip((cell, 0, *others), points_of, np.cumsum(points_of), strict=True):
-            if count:
-                points_in = PETSc.IS().createStride(count, last - count, 1, comm=PETSc.COMM_SELF)
-                dm.getLabel("celltype").setStratumIS(kind, points_in)
+        shapes = [self.shape.name, "point", *_SIDES.get(self.shape.name, []), "segment"]
+        c_library.set_shapes(dm, list(zip(shapes, points_of, strict=True)))
         for name in sorted(set().union(*comm.allgather(self.labels))):
             dm.createLabel(name)
         for name, value, points in self.named:

@@ -70,7 +70,7 @@ def set_nodes(dm, shape: Shape, blocks: dict[int, np.ndarray] | None) -> None:
     cells.
     """
     dim, inside = shape.dim, node_dimensions(shape, 2)
-    description = dm.clone()
+    description = dm.getCoordinateDM()  # PETSc 3.26 would distribute another one by the options of the mesh, too
     description.setNumFields(1)
     of_dimension = [dim if d in inside else 0 for d in range(dim + 1)]
     c_library.set_section(description, description.createSection([dim], of_dimension))
@@ -80,6 +80,5 @@ def set_nodes(dm, shape: Shape, blocks: dict[int, np.ndarray] | None) -> None:
         if block.size:
             first = target.getOffset(dm.getDepthStratum(d)[0])
             values[first : first + block.size] = block.ravel()
-    c_library.set_coordinate_dm(dm, description)
     new.setBlockSize(dim) if new.getBlockSize() == 1 else None
     dm.setCoordinatesLocal(new)

@@ -6,16 +6,3 @@ from .plot import Picture, plot
 from .report import Report, format_report, write_report
 from .vtu import write_vtu
 from .xdmf import write_arrays
-
-__all__ = [
-    "FORMATS",
-    "Collection",
-    "Grid",
-    "Picture",
-    "Report",
-    "format_report",
-    "plot",
-    "write_arrays",
-    "write_report",
-    "write_vtu",
-]

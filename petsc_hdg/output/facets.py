@@ -12,6 +12,7 @@ from itertools import combinations
 import basix
 import numpy as np
 
+from ..mesh.order import box
 from ..reference import ReferenceElement, facet_cell, is_tensor, on_facets
 from .arrays import gather_rows
 
@@ -101,10 +102,7 @@ def skin(comm, element: ReferenceElement, points: np.ndarray, tags: np.ndarray) 
     lower, size = _box(comm, points)
     keys = _keys(element, points, lower, size).ravel()
     count = len(keys) // max(1, len(points))
-    order = np.argsort(keys, kind="stable")
-    order = order[np.searchsorted(keys[order], 1) :]
-    paired = np.flatnonzero(keys[order[1:]] == keys[order[:-1]])
-    first, second = order[paired], order[paired + 1]
+    first, second = pairs(keys)
     alone = keys > 0
     alone[first] = alone[second] = False
     alone = np.flatnonzero(alone)
@@ -116,15 +114,21 @@ def skin(comm, element: ReferenceElement, points: np.ndarray, tags: np.ndarray) 
     return FacetSet(exterior // count, exterior % count), FacetSet(between // count, between % count)
 
 
+def pairs(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The first and the second one [pair] of items that have one key [item] uint64, which is not 0."""
+    order = np.argsort(keys, kind="stable")
+    order = order[np.searchsorted(keys[order], 1) :]
+    paired = np.flatnonzero(keys[order[1:]] == keys[order[:-1]])
+    return order[paired], order[paired + 1]
+
+
 def _across_ranks(comm, keys: np.ndarray, tags: np.ndarray) -> np.ndarray:
     """Of facets with one cell on this rank: 1 exterior, 2 between tags (on the first of its ranks), 0 neither."""
     sizes = comm.gather(len(keys))
     keys, tags = gather_rows(comm, keys), gather_rows(comm, tags.astype(np.int64))
     parts = None
     if comm.rank == 0:
-        order = np.argsort(keys, kind="stable")
-        paired = np.flatnonzero(keys[order[1:]] == keys[order[:-1]])
-        first, second = order[paired], order[paired + 1]
+        first, second = pairs(keys)
         status = np.ones(len(keys), np.int8)
         status[first] = np.where(tags[first] != tags[second], 2, 0)
         status[second] = 0
@@ -134,10 +138,7 @@ def _across_ranks(comm, keys: np.ndarray, tags: np.ndarray) -> np.ndarray:
 
 def _box(comm, points: np.ndarray) -> tuple[np.ndarray, float]:
     """Lower corner [dim] and largest side of the box around all nodes. Collective."""
-    flat = points.reshape(-1, points.shape[-1])
-    lower, upper = flat.min(axis=0, initial=np.inf), flat.max(axis=0, initial=-np.inf)
-    found = comm.allgather((lower, upper))
-    lower, upper = np.min([f[0] for f in found], axis=0), np.max([f[1] for f in found], axis=0)
+    lower, upper = box(comm, points.reshape(-1, points.shape[-1]))
     return lower, max(float((upper - lower).max()), np.finfo(float).tiny)
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .facets import pairs
 from .style import INK, contrasting
 
 _CREASE = np.cos(np.radians(35.0))  # facets that meet at a larger angle have a line between them
@@ -100,9 +101,7 @@ def _creased(surface, edge_normals: np.ndarray) -> tuple[np.ndarray, np.ndarray]
     """Facet edges [facet, edge] at which the surface has a crease, and those between two regions."""
     middle = surface.edge_keys().ravel()
     normals = edge_normals.reshape(-1, 3)
-    order = np.argsort(middle, kind="stable")
-    paired = np.flatnonzero(middle[order[1:]] == middle[order[:-1]])
-    first, second = order[paired], order[paired + 1]
+    first, second = pairs(middle)
     sharp = np.einsum("nd,nd->n", normals[first], normals[second]) < _CREASE
     regions = np.repeat(surface.regions, edge_normals.shape[1])
     creased, between = np.zeros((2, len(middle)), bool)

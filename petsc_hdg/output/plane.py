@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from mpi4py.MPI import MAX
 
+from ..mesh.order import box
 from ..reference import ReferenceElement
 from .arrays import gather_rows
 from .facets import FacetSet, all_facets, lattice, pieces_per_cell, skin, steps
@@ -80,11 +82,8 @@ def deformed(comm, points: np.ndarray, displacement: np.ndarray | None, scale: f
     if displacement is None:
         return points, ""
     if scale is None:
-        flat = points.reshape(-1, points.shape[-1])
-        largest = np.linalg.norm(displacement, axis=-1).max(initial=0.0)
-        found = comm.allgather((flat.min(axis=0, initial=np.inf), flat.max(axis=0, initial=-np.inf), largest))
-        size = np.max(np.max([f[1] for f in found], axis=0) - np.min([f[0] for f in found], axis=0))
-        largest = max(f[2] for f in found)
+        largest = comm.allreduce(np.linalg.norm(displacement, axis=-1).max(initial=0.0), MAX)
+        size = np.ptp(box(comm, points.reshape(-1, points.shape[-1])), axis=0).max()
         scale = float(0.1 * size / largest) if largest > 0 else 1.0
     return points + scale * displacement, f"displacement × {scale:.3g}"
 

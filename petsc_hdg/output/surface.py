@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..mesh.order import box
 from ..reference import ReferenceElement, facet_cell
 from .arrays import gather_rows
 from .facets import FacetSet, lattice, outline_points, place_keys, skin, steps
@@ -62,8 +63,9 @@ def collect_surface(
     """Sample the outer facets on each rank and gather them: a Surface on rank 0, None elsewhere. Collective."""
     exterior, _ = skin(comm, element, points, np.zeros_like(tags))
     shape, note = deformed(comm, points, displacement, wish.scale)
-    low, high = _range(comm, values)
-    size, seen = max(abs(low), abs(high)), np.ptp(_range(comm, exterior.sample(element, element.degree, values)))
+    low, high = box(comm, values.reshape(-1, 1))[:, 0]
+    outside = exterior.sample(element, element.degree, values)
+    size, seen = max(abs(low), abs(high)), np.ptp(box(comm, outside.reshape(-1, 1)))
     if wish.cut or (wish.cut is None and seen < _FLAT * (high - low) > _FLAT * ROUNDING * size):
         exterior = _far_half(comm, element, points, view_axes(*wish.view)[2])
         note = "   ".join(text for text in (note, "cut through the middle") if text)
@@ -78,17 +80,11 @@ def collect_surface(
     return Surface(shown, colour, pieces, outline, turned, regions, note, size) if comm.rank == 0 else None
 
 
-def _range(comm, values: np.ndarray) -> tuple[float, float]:
-    """Smallest and largest value of all ranks. Collective."""
-    found = comm.allgather((values.min(initial=np.inf), values.max(initial=-np.inf)))
-    return min(low for low, _ in found), max(high for _, high in found)
-
-
 def _far_half(comm, element: ReferenceElement, points: np.ndarray, eye: np.ndarray) -> FacetSet:
     """Outer facets of the cells beyond the middle, along the axis that points most to the eye [3]. Collective."""
     axis = np.abs(eye).argmax()
     depth = points[..., axis].mean(axis=1) * np.sign(eye[axis])
-    low, high = _range(comm, depth)
+    low, high = box(comm, depth[:, None])[:, 0]
     kept = np.flatnonzero(depth <= (low + high) / 2 + 1e-9 * (high - low))
     found, _ = skin(comm, element, points[kept], np.zeros(len(kept), np.int64))
     return FacetSet(kept[found.cells], found.local)

@@ -20,7 +20,7 @@ from ..errors import MeshError
 INT = np.dtype(PETSc.IntType)
 SCALAR = np.dtype(PETSc.ScalarType)
 _c_int = ctypes.c_int64 if INT.itemsize == 8 else ctypes.c_int32
-_INSERT_VALUES, _ADD_VALUES = 1, 2
+_INSERT_VALUES = 1
 _POLYTOPES = {
     0: "point",
     1: "segment",
@@ -251,21 +251,6 @@ def set_periods(dm, lengths: np.ndarray) -> None:
     dm.localizeCoordinates()
 
 
-def has_discontinuous_nodes(dm) -> bool:
-    """Return True if this rank's coordinates are stored cell by cell, as PETSc 3.18 reads second-order simplices."""
-    section, (start, end) = dm.getCoordinateSection(), dm.getHeightStratum(0)
-    low, high = section.getChart()
-    if start == end or not (low <= start < high):
-        return False
-    vertex = dm.getDepthStratum(0)[0]
-    return section.getDof(start) > 0 and not (low <= vertex < high and section.getDof(vertex) > 0)
-
-
-def set_coordinate_dm(dm, coordinate_dm) -> None:
-    """Make a DM with a section the one that describes the coordinates of `dm`."""
-    call("DMSetCoordinateDM", _pointer(dm), _pointer(coordinate_dm))
-
-
 def rows_of_aij(mat) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Starts, global columns and values of this rank's rows of an assembled AIJ matrix. Collective.
 
@@ -300,10 +285,9 @@ def set_preallocation_coo(mat, i: np.ndarray, j: np.ndarray) -> None:
     call("MatSetPreallocationCOO", _pointer(mat), ctypes.c_ssize_t(i.size), _address(i), _address(j))
 
 
-def set_values_coo(mat, values: np.ndarray, add: bool = False) -> None:
-    """Fill the declared entries with `values` [entry], duplicates summed; `add`: to what is there. Collective."""
-    values = np.ascontiguousarray(values, SCALAR)
-    call("MatSetValuesCOO", _pointer(mat), _address(values), ctypes.c_int(_ADD_VALUES if add else _INSERT_VALUES))
+def set_values_coo(mat, values: np.ndarray) -> None:
+    """Fill the declared entries with `values` [entry], duplicates summed. Collective."""
+    call("MatSetValuesCOO", _pointer(mat), _address(np.ascontiguousarray(values, SCALAR)), ctypes.c_int(_INSERT_VALUES))
 
 
 def set_points(dm, counts, sizes, cones, orientations, vertices) -> None:
@@ -314,21 +298,32 @@ def set_points(dm, counts, sizes, cones, orientations, vertices) -> None:
     call("DMPlexCreateFromDAG", _pointer(dm), _c_int(len(counts) - 1), *map(_address, arrays))
 
 
-def set_shapes(dm, cells: list[tuple[str, int]], num_vertices: int) -> None:
-    """Tell a DMPlex of cells and vertices alone what its cells are: shapes and numbers of cells, as they follow."""
+def set_shapes(dm, stretches: list[tuple[str, int]]) -> None:
+    """Tell a DMPlex what its points are, which PETSc finds out point by point: shapes and numbers of points, as they
+    follow."""
     kinds = {name: kind for kind, name in reversed(_POLYTOPES.items())}
     dm.createLabel("celltype")
     first = 0
-    for kind, count in [*((kinds[name], count) for name, count in cells), (0, num_vertices)]:
+    for name, count in stretches:
         if count:
             points = PETSc.IS().createStride(count, first, 1, comm=PETSc.COMM_SELF)
-            dm.getLabel("celltype").setStratumIS(kind, points)
+            dm.getLabel("celltype").setStratumIS(kinds[name], points)
         first += count
 
 
 def set_chebyshev_bounds(ksp: PETSc.KSP, lower: float, upper: float) -> None:
     """Set the eigenvalues between which a Chebyshev iteration damps."""
     call("KSPChebyshevSetEigenvalues", _pointer(ksp), ctypes.c_double(upper), ctypes.c_double(lower))
+
+
+def set_line_search(snes: PETSc.SNES, name: str) -> str:
+    """Set the type of a SNES' line search; the one before."""
+    search, before = ctypes.c_void_p(), ctypes.c_char_p()
+    call("SNESGetLineSearch", _pointer(snes), ctypes.byref(search))
+    call("SNESLineSearchGetType", search, ctypes.byref(before))
+    old = (before.value or b"bt").decode()  # which SNESLineSearchSetType frees
+    call("SNESLineSearchSetType", search, name.encode())
+    return old
 
 
 def set_function_domain_error(snes) -> None:

@@ -33,17 +33,6 @@ def _inputs(main) -> frozenset:
     return frozenset(ir.names_used(*main.body) & {parameter.name for parameter in main.parameters} - main.outputs)
 
 
-def reads_component(program: Program, component: int, dim: int) -> bool:
-    """Return True if a specialised program may read an auxiliary component or its gradient."""
-    body = _pruned(program).body
-    return _reads(body, "a", (component,)) or _reads(body, "a_x", range(component * dim, component * dim + dim))
-
-
-def reads_constant(program: Program, number: int) -> bool:
-    """Return True if a specialised program may read a constant."""
-    return _reads(_pruned(program).body, "constants", (number,))
-
-
 def _pruned(program: Program):
     """The main function without what its output does not need."""
     return prune(program.main, set(program.main.outputs), {helper.name: helper for helper in program.helpers})
@@ -94,8 +83,12 @@ def dependence(instance, with_stabilization: bool) -> Dependence:
         for p, is_slope in zip(robin, slopes, strict=True)
     )
     on_place = not instance.is_linear or any(varies_in_cell(p, _NOTHING) for p in programs)
-    read = [p for p in (*programs, *robin) if p is not None]
-    components = range(instance.num_auxiliary)
-    auxiliary = tuple(c for c in components if any(reads_component(p, c, instance.dim) for p in read))
-    constants = tuple(k for k in range(instance.num_constants) if any(reads_constant(p, k) for p in read))
+    read, dim = [p for p in (*programs, *robin) if p is not None], instance.dim
+    bodies = [_pruned(p).body for p in read]
+    auxiliary = tuple(
+        c
+        for c in range(instance.num_auxiliary)
+        if any(_reads(body, "a", (c,)) or _reads(body, "a_x", range(c * dim, c * dim + dim)) for body in bodies)
+    )
+    constants = tuple(k for k in range(instance.num_constants) if any(_reads(b, "constants", (k,)) for b in bodies))
     return Dependence(on_place, auxiliary, constants, natural, any(map(reads_time, read)))

@@ -27,7 +27,7 @@ _BOUNDARY_END = "const real *x, const real *n, const real *constants"
 def device_text(instance: Instance) -> str:
     """The whole text; shapes are [C], [C, dim] with C all components of all fields."""
     writers = [_residual, _jacobian, _boundary, _boundary_jacobian, _dirichlet] + ([_exact] if instance.exact else [])
-    writers += [_stabilization, _stabilization_jacobian] if instance.stabilization else []
+    writers += [_stabilization] if instance.stabilization else []
     fluxes = any(form.term.kind == "b" for form in instance.natural)
     writers += [_boundary_flux, _boundary_flux_jacobian] if fluxes else []
     wrappers = "\n".join(writer(instance) for writer in writers)
@@ -75,6 +75,11 @@ def _zero(name: str, size: int) -> str:
     return f"    for (int i = 0; i < {size}; ++i) {name}[i] = 0;"
 
 
+def _zeros(instance: Instance, prefix: str = "") -> list[str]:
+    """Lines that set f0 and f1, or with a prefix their derivatives, to zero."""
+    return [_zero(f"{prefix}f0", instance.num_components), _zero(f"{prefix}f1", instance.num_components * instance.dim)]
+
+
 def _at(name: str, offset: int) -> str:
     return f"{name} + {offset}" if offset else name
 
@@ -84,9 +89,8 @@ def _function(head: str, lines: list[str]) -> str:
 
 
 def _residual(instance: Instance) -> str:
-    lines = [_zero("f0", instance.num_components), _zero("f1", instance.num_components * instance.dim)]
-    lines += [f"    {_call(form.program, _place(form, instance.dim))}" for form in instance.residual]
-    return _function(f"pw_residual({_INPUTS}, {_POINT}, {_END}, real *f0, real *f1)", lines)
+    calls = [f"    {_call(form.program, _place(form, instance.dim))}" for form in instance.residual]
+    return _function(f"pw_residual({_INPUTS}, {_POINT}, {_END}, real *f0, real *f1)", [*_zeros(instance), *calls])
 
 
 def _place(form: Form, dim: int, prefix: str = "") -> str:
@@ -95,7 +99,7 @@ def _place(form: Form, dim: int, prefix: str = "") -> str:
 
 
 def _jacobian(instance: Instance) -> str:
-    lines = [_zero("df0", instance.num_components), _zero("df1", instance.num_components * instance.dim)]
+    lines = _zeros(instance, "d")
     if instance.jacobian is None:
         derivatives = [form for form in instance.residual if form.derivative]
         lines += [f"    {_call(form.derivative, _place(form, instance.dim, 'd'))}" for form in derivatives]
@@ -137,8 +141,8 @@ def _branches(cases: list[list[str]]) -> list[str]:
 
 def _boundary(instance: Instance) -> str:
     cases = _branches([_natural(form, instance.dim) for form in instance.natural])
-    lines = [_zero("f0", instance.num_components), _zero("f1", instance.num_components * instance.dim), *cases]
-    return _function(f"pw_boundary(int condition, {_INPUTS}, {_POINT}, {_BOUNDARY_END}, real *f0, real *f1)", lines)
+    head = f"pw_boundary(int condition, {_INPUTS}, {_POINT}, {_BOUNDARY_END}, real *f0, real *f1)"
+    return _function(head, [*_zeros(instance), *cases])
 
 
 def _natural(form: Form, dim: int) -> list[str]:
@@ -157,9 +161,8 @@ def _boundary_jacobian(instance: Instance) -> str:
         for form in instance.natural
     ]
     end = f"real u_tshift, {_BOUNDARY_END}, real *df0, real *df1"
-    lines = [_zero("df0", instance.num_components), _zero("df1", instance.num_components * instance.dim)]
     head = f"pw_boundary_jacobian(int condition, {_INPUTS}, {_RATES}, {_POINT}, {end})"
-    return _function(head, [*lines, *_branches(cases)])
+    return _function(head, [*_zeros(instance, "d"), *_branches(cases)])
 
 
 def _dirichlet(instance: Instance) -> str:
@@ -188,17 +191,13 @@ def _exact(instance: Instance) -> str:
 
 
 def _stabilization(instance: Instance) -> str:
+    """The stabilization and its derivative."""
     (form,) = instance.stabilization
-    lines = [_zero("tau", form.term.size(instance.dim)), f"    {_call(form.program, 'tau')}"]
-    return _function(f"pw_stabilization({_POINT}, {_BOUNDARY_END}, const real *u, real *tau)", lines)
-
-
-def _stabilization_jacobian(instance: Instance) -> str:
-    (form,) = instance.stabilization
-    lines = [_zero("dtau", form.term.size(instance.dim))]
-    lines += [f"    {_call(form.derivative, 'dtau')}"] if form.derivative else []
-    head = f"pw_stabilization_jacobian({_POINT}, {_BOUNDARY_END}, const real *u, const real *du, real *dtau)"
-    return _function(head, lines)
+    given, size = f"{_POINT}, {_BOUNDARY_END}, const real *u", form.term.size(instance.dim)
+    lines = [_zero("tau", size), f"    {_call(form.program, 'tau')}"]
+    rates = [_zero("dtau", size), *([f"    {_call(form.derivative, 'dtau')}"] if form.derivative else [])]
+    value = _function(f"pw_stabilization({given}, real *tau)", lines)
+    return f"{value}\n" + _function(f"pw_stabilization_jacobian({given}, const real *du, real *dtau)", rates)
 
 
 _FLUX_INPUTS = "const real *u, const real *u_x, const real *u_in, const real *f_hat"

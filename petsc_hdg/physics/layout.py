@@ -83,12 +83,8 @@ def setting(
     a_offsets = (0, *accumulate(field.components for field in auxiliary))
     num_u, num_a = u_offsets[-1], a_offsets[-1]
     ints = {"dim": dim, "Nf": len(fields), "NfAux": len(auxiliary), "numConstants": constants, "Nc": components}
-    arrays = {
-        "uOff": u_offsets,
-        "uOff_x": tuple(offset * dim for offset in u_offsets),
-        "aOff": a_offsets,
-        "aOff_x": tuple(offset * dim for offset in a_offsets),
-    }
+    arrays = {"uOff": u_offsets, "aOff": a_offsets}
+    arrays |= {f"{name}_x": tuple(offset * dim for offset in offsets) for name, offsets in arrays.items()}
     sizes = {
         "u": num_u,
         "u_t": num_u,

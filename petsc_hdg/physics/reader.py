@@ -45,11 +45,11 @@ class Reader:
 
     def read(self, f0, f1, boundary, jacobian, exact, stabilization=None) -> Terms:
         """All terms."""
-        residual = self._volume("f0", f0, signatures.F0) + self._volume("f1", f1, signatures.F1)
+        residual = self._of_fields("f0", f0, signatures.F0) + self._of_fields("f1", f1, signatures.F1)
         if not residual:
             raise PhysicsError(f"physics '{self.physics}' has neither f0 nor f1; give at least one of them")
         self.diffuses = any(term.kind == "f1" and "u_x" in term.program.inputs for term in residual)
-        exact_terms = self._exact(exact)
+        exact_terms = self._of_fields("exact", exact, signatures.EXACT, "u")
         self._exact_given = self._by_field("exact", exact)
         if isinstance(boundary, (BoundaryFlux, Dirichlet, Neumann, Robin)):
             boundary = (boundary,)
@@ -176,24 +176,15 @@ class Reader:
         hint = f"; did you mean '{close[0]}'?" if close else ""
         raise PhysicsError(f"{start}there is no field '{name}'{hint} (fields: {', '.join(known)})")
 
-    def _volume(self, kind: str, given, signature) -> tuple[Term, ...]:
-        texts, terms = self._by_field(kind, given), []
+    def _of_fields(self, what: str, given, signature, kind: str = "") -> tuple[Term, ...]:
+        """The terms of what is given by field; kind: theirs, `what` by default."""
+        texts, kind, terms = self._by_field(what, given), kind or what, []
         for field in self.fields:
             if field.name in texts:
-                shape = (field.components,) if kind == "f0" else (field.components, None)
-                key = f"{kind}_{field.name}"
-                terms.append(self._term(self._slot(kind, field), key, kind, texts[field.name], signature, field, shape))
+                shape = (field.components, None) if kind == "f1" else (field.components,)
+                key, args = f"{what}_{field.name}", (texts[field.name], signature, field, shape)
+                terms.append(self._term(self._slot(what, field), key, kind, *args))
         return tuple(terms)
-
-    def _exact(self, given) -> tuple[Term, ...]:
-        texts = self._by_field("exact", given)
-        fields = [field for field in self.fields if field.name in texts]
-        return tuple(
-            self._term(
-                self._slot("exact", f), f"exact_{f.name}", "u", texts[f.name], signatures.EXACT, f, (f.components,)
-            )
-            for f in fields
-        )
 
     def _jacobian(self, given) -> tuple[Term, ...] | None:
         if given is None:

@@ -61,11 +61,8 @@ class Condition:
     @property
     def may_be_inside(self) -> bool:
         """True if a facet inside a mesh gives it one value: that of its side, or the same from both."""
-        return self.side is not None or not self._has_sides
-
-    @property
-    def _has_sides(self) -> bool:
-        return self.term.kind in ("f1", "b") or not self.term.program.inputs.isdisjoint(_SIDED)
+        has_sides = self.term.kind in ("f1", "b") or not self.term.program.inputs.isdisjoint(_SIDED)
+        return self.side is not None or not has_sides
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from petsc4py import PETSc
 
+from ..database import is_given
 from ..errors import collectively
 from ..operators.callbacks import INDEFINITE
-from ..options import MATRIX_FREE_PCS, is_given
+from ..options import MATRIX_FREE_PCS
 from . import cells_in_time, matrices
 from .linear import direct_solvers, preconditioners, solvers, two_level
 

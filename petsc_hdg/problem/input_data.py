@@ -190,7 +190,10 @@ def _fitting(field, function, nodes: np.ndarray) -> np.ndarray:
     shape = (*nodes.shape[:2], field.components)
     values = reals(f"field '{field.name}'", function(nodes) if callable(function) else function, PhysicsError)
     if not np.isfinite(values).all():
-        at = "" if values.shape[:2] != shape[:2] else _first_place(values, nodes)
+        at = ""
+        if values.shape[:2] == shape[:2]:
+            cell, node = np.argwhere(~np.isfinite(values))[0][:2]
+            at = f" at ({', '.join(f'{x:.4g}' for x in nodes[cell, node])})"
         raise PhysicsError(f"field '{field.name}' was given a value that is not finite{at}; give finite numbers")
     if values.shape == shape[:2] and field.components == 1:
         return values[:, :, None]
@@ -200,12 +203,6 @@ def _fitting(field, function, nodes: np.ndarray) -> np.ndarray:
             f"give {field.components} number(s), or a function of x that returns {shape}"
         )
     return np.broadcast_to(values, shape)
-
-
-def _first_place(values: np.ndarray, nodes: np.ndarray) -> str:
-    """The place [dim] of the first value [cell, node, ...] that is not finite, in words."""
-    cell, node = np.argwhere(~np.isfinite(values))[0][:2]
-    return f" at ({', '.join(f'{x:.4g}' for x in nodes[cell, node])})"
 
 
 def require_exact(physics) -> None:

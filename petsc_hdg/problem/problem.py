@@ -11,6 +11,7 @@ import numpy as np
 from petsc4py import PETSc
 
 from .. import log, stages
+from ..database import is_given
 from ..device import Arrays, Device, Kernel, Node, VecAccess, built_together, ranks
 from ..device.context import is_viennacl
 from ..device.platforms import choose, identity, is_first, is_gpu
@@ -21,7 +22,7 @@ from ..errors import SolveError, collectively, warn_user
 from ..mesh import Mesh
 from ..mesh.mesh_checks import require_mesh
 from ..operators import Callbacks, create_operator
-from ..options import ASSEMBLED, Options, chosen_pmat, is_given, takes_differences
+from ..options import ASSEMBLED, Options, chosen_pmat, takes_differences
 from ..petsc import lifetimes
 from ..petsc.lifetimes import Alive
 from ..physics import Physics
@@ -133,6 +134,7 @@ class Problem(Restartable, Evaluated, Described):
         self.indefinite = False  # whether conjugate gradients have found the matrix so
         self.eigenvalues = None  # smallest and largest, as -sipg_check_coercivity estimates them
         self.point_functions: dict = {}  # compiled, see point_function
+        self.integrands: dict = {}  # compiled, see integral_kernel
         self._outputs: dict = {}
         self.derivative = matrices.derivative(self)  # of its physics
         self.pmat = chosen_pmat(self.options, physics, self.derivative)

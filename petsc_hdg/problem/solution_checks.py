@@ -148,19 +148,14 @@ def check_coercivity(problem, calls) -> None:
     symmetric = asymmetry(calls.jacobian) < tolerance
     problem.eigenvalues = low, high = extreme_eigenvalues(calls.jacobian, symmetric)
     if options.view:
-        PETSc.Sys.Print(describe_coercivity(problem.eigenvalues), comm=problem.petsc_comm)
+        line = f"  coercivity: eigenvalues of the Jacobian over its diagonal from {low:.3e} to {high:.3e} (estimates)"
+        PETSc.Sys.Print(line, comm=problem.petsc_comm)
     if low < -tolerance * high and problem.comm.rank == 0:
         warn_user(
             f"-{problem.prefix}sipg_penalty_scale {options.sipg_penalty_scale:g} is too small for the penalty "
             f"{options.sipg_penalty}: the smallest eigenvalue of the scaled Jacobian is {low:.2e} or less; raise "
             "the scale, unless the physics itself has directions of negative energy"
         )
-
-
-def describe_coercivity(eigenvalues: tuple[float, float]) -> str:
-    """A line for `-fe_view`."""
-    low, high = eigenvalues
-    return f"  coercivity: eigenvalues of the Jacobian over its diagonal from {low:.3e} to {high:.3e} (estimates)"
 
 
 def check_boundaries(problem, u: PETSc.Vec, t: float = 0.0) -> None:

@@ -11,12 +11,12 @@ from numpy.typing import ArrayLike
 from petsc4py import PETSc
 
 from .. import stages
+from ..database import defaults_in_database
 from ..discretizations.slab_space import SlabSpace
 from ..errors import OptionError, PhysicsError, SolveError, collectively
 from ..operators.check import check_kernels
 from ..operators.matfree import JacobianContext
 from ..operators.slab import SlabMatrix, SlabOperator
-from ..options import defaults_in_database
 from ..petsc import c_library
 from ..petsc.lifetimes import Alive
 from ..progress import PROGRESS
@@ -64,7 +64,8 @@ class SpaceTime:
         local_steps: ArrayLike | None = None,
         points: int | None = None,
     ):
-        _require_problem(problem)
+        if not hasattr(problem, "discretization"):
+            raise OptionError(f"Space-time takes a Problem, and {shown(problem)} is given; fe.Problem makes one")
         self.problem, options = problem, problem.options
         degree = options.poly_time_degree if degree is None else degree
         space = options.poly_time_space if space is None else space
@@ -282,11 +283,6 @@ class SpaceTime:
     def _data(self) -> tuple:
         """Data version that a steady assembled matrix belongs to, with PETSc's count of its changes."""
         return self.slab.length, self.problem.operator.coefficients, self.matrix.stateGet()
-
-
-def _require_problem(problem: object) -> None:
-    if not hasattr(problem, "discretization"):
-        raise OptionError(f"Space-time takes a Problem, and {shown(problem)} is given; fe.Problem makes one")
 
 
 def _check(problem: Problem, degree: object, space: object, points: object) -> None:

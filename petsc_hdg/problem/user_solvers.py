@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from petsc4py import PETSc
 
-from ..options import ATTACHED, given_text
+from ..database import given_text
+from ..options import ATTACHED
 from . import cells_in_time, input_data
 from .assembled_fallback import needs_matrix
 from .linear import methods, preconditioners

@@ -9,8 +9,7 @@ from sample_meshes import divided, hanging
 from sample_time import waves
 
 import petsc_hdg as fe
-from petsc_hdg.options import Options
-from petsc_hdg.options.options import BACKENDS
+from petsc_hdg.options import BACKENDS, Options
 from petsc_hdg.physics import library
 
 TWO_DEGREES = {"u": 1, "v": fe.Field(1, degree_offset=-1)}

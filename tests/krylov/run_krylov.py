@@ -23,7 +23,7 @@ from sample_physics import smooth_poisson  # noqa: E402
 
 from petsc_hdg.krylov import matrices  # noqa: E402
 from petsc_hdg.krylov.vectors import Vectors  # noqa: E402
-from petsc_hdg.options import Options  # noqa: E402
+from petsc_hdg.options import Options
 from petsc_hdg.problem import Problem  # noqa: E402
 from petsc_hdg.run import guarded  # noqa: E402
 

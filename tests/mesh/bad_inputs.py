@@ -81,6 +81,13 @@ def surface(comm):
     return PETSc.DMPlex().createFromCellList(2, np.array(cells, PETSc.IntType), points, comm=PETSc.Comm(comm))
 
 
+def plex(comm, cell, points):
+    """A DMPlex of one cell on rank 0."""
+    of_rank = slice(0, None if comm.rank == 0 else 0)
+    rows, x = np.array([cell], PETSc.IntType)[of_rank], np.array(points, float)[of_rank]
+    return PETSc.DMPlex().createFromCellList(x.shape[1], rows, x, comm=PETSc.Comm(comm))
+
+
 def cells(comm, rows, points, **more):
     return Mesh.from_cells(rows, points, comm=comm, **more)
 
@@ -122,15 +129,19 @@ BAD = {
     "unknown node": (lambda c, f: disk(c, f, b"\n1 1 2 15 \n", b"\n1 1 200 15 \n"), "names a node that there is not"),
     "a corner twice": (
         lambda c, f: Mesh.from_file(written(f, "twice.msh", COLLAPSED), c),
-        "A cell of the mesh has two corners in one vertex",
+        "Cell 0 names the same point twice",
     ),
     "opposite corners of a face alike": (
         lambda c, f: Mesh.from_file(written(f, "alike.msh", OPPOSITE), c),
+        "Cell 0 names the same point twice",
+    ),
+    "a corner twice in a DM": (
+        lambda c, f: Mesh(plex(c, (0, 0, 1, 2), [[0, 0], [1, 0], [1, 1]])),
         "A cell of the mesh has two corners in one vertex",
     ),
-    "tag above 32 bits": (
-        lambda c, f: Mesh.from_file(edited(f, "regions_v2.msh", b"$Nodes\n31\n", b"$Nodes\n32\n2147483648 2 2 0\n"), c),
-        "a node has the tag 2147483648",
+    "opposite corners of a face alike in a DM": (
+        lambda c, f: Mesh(plex(c, (0, 1, 3, 1, 4, 5, 7, 6), CUBE)),
+        "A cell of the mesh has two corners in one vertex",
     ),
     "unknown format": (
         lambda c, f: Mesh.from_file(written(f, "a.blah", b"x"), c),

@@ -6,8 +6,7 @@ import pytest
 from petsc4py import PETSc
 
 import petsc_hdg as fe
-from petsc_hdg.options import Options
-from petsc_hdg.options.options import BACKENDS
+from petsc_hdg.options import BACKENDS, Options
 
 
 @pytest.mark.full("sipg_gpu", "poly_gpu")

@@ -1,4 +1,4 @@
-"""Binary files of MSH 2.2 are counted through before PETSc reads them; remarks before the head are left out."""
+"""Gmsh files: binary ones, remarks before the head, names of groups, tags of nodes, elements without inner nodes."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import random
 import struct
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from petsc_hdg.errors import MeshError
@@ -66,10 +67,25 @@ def test_names_of_petsc_are_refused(tmp_path, name):
         Mesh.from_file(tmp_path / "named.msh")
 
 
-def test_a_wide_range_of_tags_is_refused(tmp_path):
+@pytest.mark.parametrize("tag", (1_600_000_000, 2**31))
+def test_tags_may_be_any(tmp_path, tag):
     content = TEXT.read_bytes()
-    moved = content.replace(b"$Nodes\n31\n", b"$Nodes\n32\n1600000000 2 2 0\n")
+    moved = content.replace(b"$Nodes\n31\n", b"$Nodes\n32\n%d 2 2 0\n" % tag)
     assert moved != content
     (tmp_path / "wide.msh").write_bytes(moved)
-    with pytest.raises(MeshError, match="32 nodes have tags from 1 to 1600000000, which is too wide a range"):
-        Mesh.from_file(tmp_path / "wide.msh")
+    found, expected = Mesh.from_file(tmp_path / "wide.msh"), Mesh.from_file(TEXT)
+    assert found.num_vertices == expected.num_vertices and found.labels == expected.labels
+
+
+def test_hexahedra_of_twenty_nodes(tmp_path):
+    """Nodes inside of faces and of the cell follow from those of the edges: of an affine cell they are the means."""
+    edges = [(0, 1), (0, 3), (0, 4), (1, 2), (1, 5), (2, 3), (2, 6), (3, 7), (4, 5), (4, 7), (5, 6), (6, 7)]
+    corners = np.array([(0, 0, 0), (1, 0, 0), (1, 1, 0), (0, 1, 0), (0, 0, 1), (1, 0, 1), (1, 1, 1), (0, 1, 1)], float)
+    x = np.concatenate([corners, [corners[list(edge)].mean(axis=0) for edge in edges]]) @ np.diag([1, 2, 3]) + 0.5
+    rows = "".join(f"{k} {a!r} {b!r} {c!r}\n" for k, (a, b, c) in enumerate(x.tolist(), 1))
+    cell = " ".join(map(str, range(1, 21)))
+    text = f"$MeshFormat\n2.2 0 8\n$EndMeshFormat\n$Nodes\n20\n{rows}$EndNodes\n$Elements\n1\n1 17 2 1 1 {cell}\n"
+    (tmp_path / "cell.msh").write_text(text + "$EndElements\n")
+    nodes = Mesh.from_file(tmp_path / "cell.msh").geometry.nodes
+    grid = np.stack(np.meshgrid([0.5, 1, 1.5], [0.5, 1.5, 2.5], [0.5, 2, 3.5], indexing="ij"), axis=-1).reshape(-1, 3)
+    np.testing.assert_allclose(nodes[np.lexsort(nodes.T)], grid[np.lexsort(grid.T)], atol=1e-14)

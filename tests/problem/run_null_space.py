@@ -13,8 +13,7 @@ from sample_meshes import box_mesh
 
 import petsc_hdg as fe
 from petsc_hdg.discretizations.dofmap import element_nodes
-from petsc_hdg.options import Options
-from petsc_hdg.options.options import BACKENDS
+from petsc_hdg.options import BACKENDS, Options
 from petsc_hdg.physics import library
 from petsc_hdg.problem import Problem
 from petsc_hdg.run import guarded

@@ -74,7 +74,7 @@ def test_polynomials_on_sides(cell, scheme):
     assert np.allclose(whole[:2], [2 * dim, dim], rtol=1e-13), "its length or area, and dim times the volume"
     found = problem.integral("u[0]*n[0]", u, over="right")
     assert isinstance(found, float) and np.isclose(found, parts["right"][4], rtol=1e-12)
-    assert len(problem._integrals._kernels) == 2
+    assert len(problem.integrands) == 2
 
 
 @pytest.mark.full("poly_gpu", "sipg_gpu")

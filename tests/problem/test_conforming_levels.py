@@ -10,8 +10,9 @@ from sample_meshes import box_mesh
 from sample_physics import NONLINEAR, WIND, smooth_poisson
 from subspace_gap import subspace_gap
 
+from petsc_hdg.database import is_given
 from petsc_hdg.krylov.level_bounds import LevelBounds
-from petsc_hdg.options import Options, is_given
+from petsc_hdg.options import Options
 from petsc_hdg.physics import Dirichlet, Physics, library
 from petsc_hdg.problem import Problem
 from petsc_hdg.problem.linear import direct_solvers

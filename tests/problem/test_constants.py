@@ -10,8 +10,7 @@ from petsc4py import PETSc
 
 from petsc_hdg.errors import SolveError
 from petsc_hdg.mesh import Mesh
-from petsc_hdg.options import Options
-from petsc_hdg.options.options import BACKENDS
+from petsc_hdg.options import BACKENDS, Options
 from petsc_hdg.physics import Neumann, Physics
 from petsc_hdg.problem import Problem
 from petsc_hdg.problem.linear import compatibility

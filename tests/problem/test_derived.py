@@ -20,6 +20,7 @@ from petsc_hdg.options import Options
 from petsc_hdg.physics import Auxiliary, Dirichlet, Physics
 from petsc_hdg.problem import Problem
 from petsc_hdg.problem.results import derived_fields
+from petsc_hdg.problem.results.point_functions import integral_kernel
 from petsc_hdg.reference import ReferenceElement, symmetric_quadrature, tabulate
 
 SCRIPT = Path(__file__).with_name("run_derived.py")
@@ -108,7 +109,7 @@ def test_means_over_curved_facets_are_those_of_integrals(cell):
     """In each facet, of the normal too."""
     problem, text = problem_of(quadratic(), cell, curved=True), "n[0]*u[0] + u_x[1]*n[1] + x[0]*u_x[0]"
     u = problem.interpolate(lambda x: np.sin(2 * x[..., 0]) + x[..., 1] ** 2)
-    kernel = problem._integrals._kernel(f"obj[0] = 1; obj[1] = {text};", "boundary")
+    kernel = integral_kernel(problem, f"obj[0] = 1; obj[1] = {text};", "boundary")
     with problem.access.read(u) as buffer:
         size, whole = problem.operator.boundary_integrals(kernel, "boundary", buffer, 0.0)
     field = problem.field(text, u, over="boundary")

@@ -124,7 +124,7 @@ def test_regions_constants_and_auxiliary_fields(backend):
         for label, inside in ((None, slice(None)), ("west", west), ("east", ~west)):
             found = problem.integral(OF_DATA, u, label=label)
             np.testing.assert_allclose(found, cells[:, inside].sum(axis=1), rtol=1e-12)
-    assert list(problem._integrals._kernels) == [(OF_DATA, False, None)]
+    assert list(problem.integrands) == [(OF_DATA, False, None)]
 
 
 def test_one_expression_is_a_float():

@@ -14,8 +14,7 @@ from sample_time import HEAT, final_error, problem_in_time
 
 import petsc_hdg as fe
 from petsc_hdg import stages
-from petsc_hdg.options import Options
-from petsc_hdg.options.options import BACKENDS
+from petsc_hdg.options import BACKENDS, Options
 
 PETSc.Log.begin()
 

@@ -216,7 +216,6 @@ def test_gmsh_file_of_triangles_and_quadrilaterals():
 
 
 def test_gmsh_file_of_all_shapes(tmp_path):
-    """PETSc's reader gives up tetrahedra beside prisms."""
     given, order = solid(3), {"hexahedron": [0, 1, 3, 2, 4, 5, 7, 6], "pyramid": [0, 1, 3, 2, 4]}
     names = {"tetrahedron": "tetra", "prism": "wedge"}
     left = [("quad" if of.shape[1] == 4 else "triangle", of) for of in given["boundaries"]["left"] if len(of)]

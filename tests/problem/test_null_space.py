@@ -12,8 +12,7 @@ from sample_meshes import box_mesh
 
 import petsc_hdg as fe
 from petsc_hdg.errors import PhysicsError, SolveError
-from petsc_hdg.options import Options
-from petsc_hdg.options.options import BACKENDS
+from petsc_hdg.options import BACKENDS, Options
 from petsc_hdg.physics import library
 from petsc_hdg.problem import Problem
 from petsc_hdg.problem.linear.null_space import NullSpace

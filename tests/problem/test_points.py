@@ -15,8 +15,7 @@ import petsc_hdg as fe
 from petsc_hdg.errors import OptionError
 from petsc_hdg.mesh import geometry as locate
 from petsc_hdg.mesh.geometry import Locator
-from petsc_hdg.options import Options
-from petsc_hdg.options.options import BACKENDS
+from petsc_hdg.options import BACKENDS, Options
 from petsc_hdg.problem import Problem
 
 RUN = Path(__file__).with_name("run_points.py")

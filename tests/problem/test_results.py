@@ -18,8 +18,7 @@ from vtu_reader import read_vtu
 
 from petsc_hdg.errors import MeshError, OptionError, PhysicsError
 from petsc_hdg.mesh.polytopal.agglomerate import agglomerate
-from petsc_hdg.options import Options
-from petsc_hdg.options.options import BACKENDS
+from petsc_hdg.options import BACKENDS, Options
 from petsc_hdg.output import Picture
 from petsc_hdg.physics import Dirichlet, Neumann, Physics, Robin
 from petsc_hdg.problem import Problem, memory_traffic

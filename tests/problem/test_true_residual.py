@@ -10,8 +10,7 @@ from petsc4py import PETSc
 from petsc_options import petsc_options
 
 import petsc_hdg as fe
-from petsc_hdg.options import Options
-from petsc_hdg.options.options import BACKENDS
+from petsc_hdg.options import BACKENDS, Options
 from petsc_hdg.problem import solution_checks
 from petsc_hdg.problem.linear import kept_levels
 

@@ -9,7 +9,7 @@ import numpy as np
 from mpi4py import MPI
 
 from ...codegen import KernelSpec
-from ...options import is_number
+from ...database import is_number
 from ...reference import ReferenceElement, cell_quadrature, facet_quadrature
 from ..dofmap import element_nodes, entity_points
 from ..trace.element import TraceElement

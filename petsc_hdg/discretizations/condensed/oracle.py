@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from ...codegen.preamble import REAL_TYPE
-from ...options import is_number
+from ...database import is_number
 from ..oracle import Frame, RuleOracle, Side, State
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...codegen import KernelSpec, Launch
 from ...codegen.preamble import CONSTANT_BYTES, SCATTERED_BYTES
-from ...options import is_number
+from ...database import is_number
 from ...reference import cell_quadrature, facet_quadrature, tabulate
 from ..symmetry import has_symmetric_derivative
 from .arguments import ARGUMENTS

@@ -24,16 +24,16 @@ _CELL = {
 }
 _DIM = {"vertex": 0, "line": 1, "triangle": 2, "quad": 2, "tetra": 3, "hexahedron": 3, "wedge": 3, "pyramid": 3}
 # meshio numbers quadrilaterals, those of hexahedra and pyramids too, around; basix counts the first axis fastest.
-_TENSOR = {"quad": [0, 1, 3, 2], "hexahedron": [0, 1, 3, 2, 4, 5, 7, 6], "pyramid": [0, 1, 3, 2, 4]}
+TENSOR = {"quadrilateral": [0, 1, 3, 2], "hexahedron": [0, 1, 3, 2, 4, 5, 7, 6], "pyramid": [0, 1, 3, 2, 4]}
 # Kinds of VTK's cells, and the order of their vertices where that is not the one of meshio.
 _VTK: dict[int, tuple[str, slice | list[int]]] = {
     1: ("vertex", slice(None)),
     3: ("line", slice(None)),
     5: ("triangle", slice(None)),
-    8: ("quad", _TENSOR["quad"]),
+    8: ("quad", TENSOR["quadrilateral"]),
     9: ("quad", slice(None)),
     10: ("tetra", slice(None)),
-    11: ("hexahedron", _TENSOR["hexahedron"]),
+    11: ("hexahedron", TENSOR["hexahedron"]),
     12: ("hexahedron", slice(None)),
     13: ("wedge", slice(None)),
     14: ("pyramid", slice(None)),
@@ -116,7 +116,7 @@ def from_meshio(found, what: str) -> CellList:
     cells: dict[str, np.ndarray] = {}
     for kind in shapes:
         of_kind = np.concatenate([found.cells[block].data for block in order if found.cells[block].type == kind])
-        cells[_CELL[kind]] = of_kind[:, _TENSOR[kind]] if kind in _TENSOR else of_kind
+        cells[_CELL[kind]] = of_kind[:, TENSOR.get(_CELL[kind], slice(None))]
     boundaries: dict[str, dict] = defaultdict(lambda: defaultdict(list))
     regions = defaultdict(list)
     for name, block, rows in named(found):

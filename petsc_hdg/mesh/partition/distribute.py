@@ -13,9 +13,10 @@ from mpi4py import MPI
 from mpi4py.util import pkl5
 from petsc4py import PETSc
 
+from ...database import given_truth
 from ...device.platforms import is_gpu_chosen
 from ...errors import MeshError, collectively
-from ...options import Options, given_truth
+from ...options import Options
 from ...petsc import c_library
 from ...petsc.c_library import reason, shared_points
 from ..cell_list import MOST_CELLS
@@ -58,7 +59,8 @@ def prepare(made, comm, prefix: str, overlap: int, partition_seed: int | None):
     by_us = comm.size > 1 and (partition_seed is not None or by_metis(prefix))
     dm, changed = made, {}
     if isinstance(made, PlexPoints):
-        at_once = by_us and not _is_changed(prefix, BEFORE) and not _asks_to_distribute(prefix)
+        asks = any(name.startswith(f"{prefix}{DISTRIBUTION}") for name in PETSc.Options().getAll())
+        at_once = by_us and not _is_changed(prefix, BEFORE) and not asks
         dm = deal_points(made, comm, prefix, partition_seed) if at_once else None
         if dm is None:
             dm = made.plex(comm)
@@ -85,10 +87,6 @@ def prepare(made, comm, prefix: str, overlap: int, partition_seed: int | None):
 def _is_changed(prefix: str, names: tuple[str, ...]) -> bool:
     """True if some of these options are given, BEFORE or AFTER, which change cells."""
     return any(PETSc.Options(prefix).hasName(name) for name in names)
-
-
-def _asks_to_distribute(prefix: str) -> bool:
-    return any(name.startswith(f"{prefix}{DISTRIBUTION}") for name in PETSc.Options().getAll())
 
 
 def _set_up_dealt(dm, comm, prefix: str, seed: int | None) -> None:

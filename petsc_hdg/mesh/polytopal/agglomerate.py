@@ -51,14 +51,12 @@ def agglomerate(mesh, count=None, groups=None, label=None, degrees=None, cost=No
         given = _groups(mesh, count, groups, label)
     whole = WholeMesh(mesh, weights)
     given = whole.gather(given)
-    planned = None
+    part = target = of_all = balance = None
     with collectively(mesh.comm):
         if whole.graph is not None:
-            planned = _Plan(whole, count, given, degrees, ranks_of_whole(mesh, whole))
-    plan = planned or _Nothing
-    target, number = whole.deal(plan.target), whole.deal(plan.part)
-    of_all, balance = mesh.comm.bcast((plan.degrees, plan.balance))
-    moved, number = redistributed(mesh, target, number)
+            part, target, of_all, balance = _plan(whole, count, given, degrees, ranks_of_whole(mesh, whole))
+    of_all, balance = mesh.comm.bcast((of_all, balance))
+    moved, number = redistributed(mesh, whole.deal(target), whole.deal(part))
     numbers, of_cell = np.unique(number, return_inverse=True)
     own = None if of_all is None else of_all[numbers].astype(np.int32)
     moved.polytopes = Polytopes(of_cell.astype(np.int32), len(numbers), own, balance, numbers)
@@ -72,45 +70,34 @@ def _groups(mesh, count, groups, label) -> np.ndarray:
         got = f"{' and '.join(asked)} were given" if asked else "none was given"
         raise MeshError(f"Cells are agglomerated by count, groups or label, or by count within one of these; {got}.")
     if groups is not None:
-        return checked_groups(mesh, groups)
+        return numbers(evaluated(groups, centroids(mesh), "groups"), mesh, "Groups", "iub").astype(np.int64)
     if label is not None or mesh.cell_regions:
         return label_groups(mesh, mesh.cell_regions if label is None else label)
     return np.zeros(mesh.num_cells, np.int64)
 
 
-class _Nothing:
-    """The plan on ranks that do not have it."""
-
-    target = part = degrees = balance = None
-
-
-class _Plan:
-    """Polytope and rank of every cell of the whole mesh.
-
-    part, target [cell]: polytope and rank.   degrees [polytope] or None.   balance: of the cost of the ranks.
-    """
-
-    def __init__(self, whole: WholeMesh, count, given: np.ndarray, degrees, ranks: int):
-        graph = whole.graph
-        if count is not None:
-            inside = graph.within(given)  # no polytope lies in two groups
-            self.part = connected_parts(inside, checked_count(count, graph.num_vertices, "cell"))
-            groups = np.arange(self.part.max() + 1)
-            if len(groups) > count:
-                what = "The groups or regions are" if np.ptp(given) else "The mesh is"
-                warn_user(f"{what} in pieces: {len(groups)} polytopes were made where {count} were asked for.")
-        else:
-            self.part, groups = _pieces(graph, given)
-        self.degrees = checked_degrees(degrees, groups, lambda: _middles(whole, self.part, len(groups)))
-        coarse = graph.quotient(self.part, len(groups))
-        if self.degrees is not None:
-            dim = whole.centroids.shape[1]
-            functions = np.array([comb(p + dim, dim) for p in range(max(DEGREES) + 1)])[self.degrees]
-            coarse = replace(coarse, weights=coarse.weights * functions**2)
-        rank = _ranks(coarse, ranks)
-        self.target = rank[self.part]
-        load = np.bincount(rank, coarse.weights, minlength=ranks)
-        self.balance = float(load.max() / load.mean())
+def _plan(whole: WholeMesh, count, given: np.ndarray, degrees, ranks: int) -> tuple:
+    """Polytope and rank [cell] of every cell of the whole mesh, degrees [polytope] or None, and the balance of the cost
+    of the ranks."""
+    graph = whole.graph
+    if count is not None:
+        inside = graph.within(given)  # no polytope lies in two groups
+        part = connected_parts(inside, checked_count(count, graph.num_vertices, "cell"))
+        groups = np.arange(part.max() + 1)
+        if len(groups) > count:
+            what = "The groups or regions are" if np.ptp(given) else "The mesh is"
+            warn_user(f"{what} in pieces: {len(groups)} polytopes were made where {count} were asked for.")
+    else:
+        part, groups = _pieces(graph, given)
+    found = checked_degrees(degrees, groups, lambda: _middles(whole, part, len(groups)))
+    coarse = graph.quotient(part, len(groups))
+    if found is not None:
+        dim = whole.centroids.shape[1]
+        functions = np.array([comb(p + dim, dim) for p in range(max(DEGREES) + 1)])[found]
+        coarse = replace(coarse, weights=coarse.weights * functions**2)
+    rank = _ranks(coarse, ranks)
+    load = np.bincount(rank, coarse.weights, minlength=ranks)
+    return part, rank[part], found, float(load.max() / load.mean())
 
 
 def _pieces(graph: Graph, given: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -189,11 +176,6 @@ def checked_count(count, most: int, what: str) -> int:
             f"{shown(count)} polytopes were asked for; a mesh of {plural(most, what)} takes a whole number 1 … {most}."
         )
     return int(count)
-
-
-def checked_groups(mesh, groups) -> np.ndarray:
-    """Group of each cell of this rank [num_cells] int64; `groups` as in `agglomerate`."""
-    return numbers(evaluated(groups, centroids(mesh), "groups"), mesh, "Groups", "iub").astype(np.int64)
 
 
 def label_groups(mesh, label) -> np.ndarray:

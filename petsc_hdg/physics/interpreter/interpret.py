@@ -43,17 +43,8 @@ class Interpreter:
     def __init__(self, instance: Instance, constants: np.ndarray):
         self._instance, self._constants, self.dim = instance, np.asarray(constants, float), instance.dim
         num_u, num_a, dim = instance.num_components, instance.num_auxiliary, instance.dim
-        self._shapes = {
-            "u": (num_u,),
-            "u_t": (num_u,),
-            "u_x": (num_u, dim),
-            "u_in": (num_u,),
-            "f_hat": (num_u,),
-            "a": (num_a,),
-            "a_x": (num_a, dim),
-            "x": (dim,),
-            "n": (dim,),
-        }
+        self._shapes: dict[str, tuple] = dict.fromkeys(("u", "u_t", "u_in", "f_hat"), (num_u,))
+        self._shapes |= {"u_x": (num_u, dim), "a": (num_a,), "a_x": (num_a, dim), "x": (dim,), "n": (dim,)}
 
     def pw_residual(self, u, u_t, u_x, a, a_x, t, x, constants=None) -> tuple[np.ndarray, np.ndarray]:
         """f0 [C], f1 [C, dim]."""

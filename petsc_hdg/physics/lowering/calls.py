@@ -231,7 +231,7 @@ class Calls:
             return self.source.error(line, f"{name} is not offered: {names.NOT_OFFERED[name]}")
         if name[-1] in "fl" and name[:-1] in BUILTINS:
             return self.source.error(line, f"{name} computes in another precision than PetscReal; use {name[:-1]}")
-        known = [*self.helpers.names(), *names.known_functions()]
+        known = [*self.helpers.names(), *sorted({*BUILTINS, *names.ALIASES, *names.GENERIC, *names.IDENTITIES})]
         close = difflib.get_close_matches(name, known, n=1)
         remedy = (
             f"did you mean '{close[0]}'?"

@@ -25,6 +25,7 @@ from petsc_hdg.physics.tree.ir import (
     Unary,
 )
 
+_WORDS = {"CompoundLiteral": "a compound literal", "InitList": "a list in braces"}
 _COMPARISONS = ("<", ">", "<=", ">=", "==", "!=", "&&", "||")
 _INT_ONLY = ("%", "<<", ">>", "&", "|", "^")
 _OCTAL = re.compile(r"0\d+")
@@ -42,7 +43,8 @@ class Expressions(Calls):
         """The value of an expression."""
         method = getattr(self, f"_{type(node).__name__.lower()}", None)
         if method is None:
-            raise self.source.error(line_of(node), f"{_word(node)} is not supported in an expression")
+            kind = type(node).__name__
+            raise self.source.error(line_of(node), f"{_WORDS.get(kind, repr(kind))} is not supported in an expression")
         return method(node)
 
     def condition(self, node) -> Expr:
@@ -367,11 +369,3 @@ def _flatten(symbol: Symbol, indices: tuple) -> Expr:
         index = indices[position] if position < len(indices) else Num("0", INT)
         flat = index if position == 0 else Binary("+", Binary("*", flat, extent, INT), index, INT)
     return flat
-
-
-def _word(node) -> str:
-    words = {
-        "CompoundLiteral": "a compound literal",
-        "InitList": "a list in braces",
-    }
-    return words.get(type(node).__name__, f"'{type(node).__name__}'")

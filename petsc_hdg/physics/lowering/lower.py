@@ -70,37 +70,21 @@ class Helpers:
         return found | {function.name: function for function in self.done.values()}
 
 
-class _LazyDMPlex:
-    """PETSc's own helpers, read when one of them is first called."""
-
-    def has(self, name: str) -> bool:
-        return name.startswith(preprocess.HELPER_PREFIXES) and _dmplex().has(name)
-
-    def names(self) -> list[str]:
-        return []
-
-    def get(self, name: str, source: Source, line: int, nulls: frozenset[int] = frozenset()) -> Function:
-        return _dmplex().get(name, source, line, nulls)
-
-    def all(self) -> dict[str, Function]:
-        return _dmplex().all() if _dmplex.cache_info().currsize else {}
-
-
 @cache
 def _dmplex() -> Helpers:
-    """PETSc's own helpers, under every physics' own."""
+    """PETSc's own helpers, under every physics' own, read when a first physics is."""
     return Helpers(parse(Source("PETSc", "DMPlex helpers", preprocess.HELPERS), {}, library=True), "ph_")
 
 
 def shared_helpers(source: Source | None, macros: dict[str, str]) -> Helpers:
     """The helpers of a physics' `helpers` text, each checked."""
     if source is None:
-        return Helpers(None, "ph_", shared=_LazyDMPlex())
+        return Helpers(None, "ph_", shared=_dmplex())
     return deeply(source, lambda: _checked_helpers(source, macros))
 
 
 def _checked_helpers(source: Source, macros: dict[str, str]) -> Helpers:
-    helpers = Helpers(parse(source, macros, library=True), "ph_", shared=_LazyDMPlex())
+    helpers = Helpers(parse(source, macros, library=True), "ph_", shared=_dmplex())
     for name in helpers.parsed.functions:
         helpers.get(name, source, 0)
     return helpers
@@ -188,22 +172,7 @@ def _program(source, scope, helpers, constants, body, key, signature, inputs, li
     main = _function(scope, helpers, constants, body, f"ph_{key}", None, inputs, line)
     if signature.output not in main.outputs:
         raise source.error(None, f"nothing is assigned to {signature.output}; write {signature.output}[0] = …;")
-    called = _closure(main, helpers.all())
-    return Program(source, main, called)
-
-
-def _closure(main: Function, known: dict[str, Function]) -> tuple:
-    """The helpers that `main` calls, directly or not, callees first."""
-    order: dict[str, Function] = {}
-
-    def visit(function: Function) -> None:
-        for name in sorted(ir.functions_called(*function.body)):
-            if name not in order:
-                visit(known[name])
-                order[name] = known[name]
-
-    visit(main)
-    return tuple(order.values())
+    return Program(source, main, ir.called(main, helpers.all()))
 
 
 def _function(scope: Scope, helpers, constants, body, name, result, parameters, line, members=None) -> Function:

@@ -102,11 +102,6 @@ def canonical(name: str) -> str | None:
     return ALIASES.get(name, name if name in BUILTINS else None)
 
 
-def known_functions() -> list[str]:
-    """Every name a physics may call."""
-    return sorted({*BUILTINS, *ALIASES, *GENERIC, *IDENTITIES})
-
-
 @dataclass(frozen=True)
 class Part:
     """The values, gradients or time derivatives of one field.

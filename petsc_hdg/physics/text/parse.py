@@ -56,17 +56,8 @@ class Parsed:
 
 def is_whole_function(text: str) -> bool:
     """Return True if preprocessed `text` defines functions rather than being the body of one."""
-    return any(match.group(1) not in _KEYWORDS for match in _FUNCTION.finditer(_outside_braces(text)))
-
-
-def _outside_braces(text: str) -> str:
-    depth, kept = 0, []
-    for character in text:
-        depth -= character == "}"
-        if depth == 0:
-            kept.append(";" if character == "}" else character)
-        depth += character == "{"
-    return "".join(kept)
+    heads = (text[slice(*piece)].partition("{")[:2] for piece in _pieces(text))
+    return any(match.group(1) not in _KEYWORDS for head in heads for match in _FUNCTION.finditer("".join(head)))
 
 
 def parse(source: Source, macros: dict[str, str], library: bool = False) -> Parsed:
@@ -101,7 +92,9 @@ def parse(source: Source, macros: dict[str, str], library: bool = False) -> Pars
 def _only(source: Source, text: str) -> str:
     found = extract(text, source.function)
     if found is None:
-        known = ", ".join(function_names(text)) or "none"
+        whole = [text[slice(*piece)] for piece in _pieces(text)]
+        names = [name for part in whole if "{" in part and "=" not in part.split("{")[0] and (name := _name(part))]
+        known = ", ".join(names) or "none"
         raise source.error(None, f"there is no function '{source.function}'; the text has {known}")
     return found
 
@@ -236,12 +229,6 @@ def extract(text: str, function: str) -> str | None:
     kept = {named[name] for name in needed}
     parts = [text[slice(*piece)] if piece in kept else re.sub(r"[^\n]", " ", text[slice(*piece)]) for piece in pieces]
     return "".join(parts)
-
-
-def function_names(text: str) -> list[str]:
-    """Names of the functions that preprocessed `text` defines."""
-    whole = [text[slice(*piece)] for piece in _pieces(text)]
-    return [name for part in whole if "{" in part and "=" not in part.split("{")[0] and (name := _name(part))]
 
 
 def is_never_changed(text: str, name: str) -> bool:

@@ -28,7 +28,6 @@ WORDS = ("if", "ifdef", "ifndef", "elif", "else", "endif")
 _OURS = frozenset({"PETSC_USE_REAL_DOUBLE"})
 _DEFINED = re.compile(r"\bPetscDefined\s*\(\s*(\w+)\s*\)|\bdefined\s*\(\s*(\w+)\s*\)|\bdefined\s+(\w+)")
 _UNARY = {"!": operator.not_, "-": operator.neg, "+": operator.pos, "~": operator.invert}
-HELPER_PREFIXES = ("DMPlex_", "PetscSortReal")  # of their names
 HELPERS = """
 static inline void DMPlex_Det2D_Internal(PetscReal *detJ, const PetscReal J[])
 {

@@ -104,14 +104,12 @@ def make_source(
         entries = [given] * components if _is_number(given) else given
         lines = [f"{output}[{number}] = {float(entry)!r};" for number, entry in enumerate(entries)]
         return Source(physics, slot, "\n".join(lines), written=False)
-    if hasattr(given, "free_symbols") or _is_sequence(given):
-        from petsc_hdg.physics.symbolic import array_code  # loads sympy, which takes a while
+    is_sequence = isinstance(given, Sequence) or hasattr(given, "__array__")
+    is_symbolic = hasattr(given, "free_symbols") or (is_sequence and not isinstance(given, (bytes, Mapping)))
+    if is_symbolic or (callable(given) and len(shape) == 1):
+        from petsc_hdg.physics.symbolic import array_code, expressions  # loads sympy, which takes a while
 
-        return Source(physics, slot, array_code(source, given, output, shape), written=False)
-    if callable(given) and len(shape) == 1:
-        from petsc_hdg.physics.symbolic import array_code, expressions
-
-        found = expressions(source, given, components)
+        found = given if is_symbolic else expressions(source, given, components)
         return Source(physics, slot, array_code(source, found, output, shape), written=False)
     raise source.error(
         None,
@@ -176,10 +174,6 @@ def _is_number(given) -> bool:
 
 def _is_finite(given) -> bool:
     return _is_number(given) and math.isfinite(given)
-
-
-def _is_sequence(given) -> bool:
-    return (isinstance(given, Sequence) or hasattr(given, "__array__")) and not isinstance(given, (bytes, Mapping))
 
 
 def _read(source: Source, path: Path) -> str:

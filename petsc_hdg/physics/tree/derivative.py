@@ -153,21 +153,11 @@ def differentiate(program: Program, active: frozenset, sizes: Mapping[str, int])
     directions = tuple(_direction(p) for p in main.parameters if p.name in active or p.name == output)
     whole = replace(main, name=f"d_{main.name}", parameters=inputs + directions, body=(local, *body))
     whole = prune(whole, {derivative_name(output)}, made)
-    return Program(program.source, whole, _called(whole, made))
+    return Program(program.source, whole, ir.called(whole, made))
 
 
 def _direction(symbol: Symbol) -> Symbol:
     return replace(symbol, name=derivative_name(symbol.name))
-
-
-def _called(main: Function, known: Mapping[str, Function]) -> tuple:
-    """Functions that `main` calls, directly or not, callees first."""
-    needed, stack = set(), [main]
-    while stack:
-        new = ir.functions_called(*stack.pop().body) - needed
-        needed |= new
-        stack += [known[name] for name in new]
-    return tuple(function for name, function in known.items() if name in needed)
 
 
 def add(left, right):

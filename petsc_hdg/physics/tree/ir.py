@@ -8,7 +8,7 @@ element of a two-dimensional array carries the flattened index, row by row.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 
 from petsc_hdg.physics.text.source import Source
@@ -296,6 +296,16 @@ def names_used(*nodes) -> set[str]:
 def functions_called(*nodes) -> set[str]:
     """Names of the user's helper functions called at or below `nodes`."""
     return {node.function for node in walk(*nodes) if isinstance(node, HelperCall)}
+
+
+def called(main: Function, known: Mapping[str, Function]) -> tuple:
+    """Functions that `main` calls, directly or not, in the order of those known: callees first."""
+    needed, stack = set(), [main]
+    while stack:
+        new = functions_called(*stack.pop().body) - needed
+        needed |= new
+        stack += [known[name] for name in new]
+    return tuple(function for name, function in known.items() if name in needed)
 
 
 @dataclass(frozen=True)

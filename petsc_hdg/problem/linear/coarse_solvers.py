@@ -11,8 +11,8 @@ import weakref
 
 from petsc4py import PETSc
 
+from ...database import defaults_in_database, given_numbers
 from ...operators.block_rows import MOST_ROWS
-from ...options import defaults_in_database, given_numbers
 from ...petsc import c_library
 from ...value_checks import plural
 from .. import cells_in_time

@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from petsc4py import PETSc
 
 from ... import log
+from ...database import defaults_in_database, is_given
 from ...discretizations import symmetry
 from ...discretizations.symmetry import fields_without_own_terms
 from ...operators.callbacks import INDEFINITE
-from ...options import defaults_in_database, is_given
 from ...value_checks import plural
 from .. import cells_in_time
 from . import boundary_flow, cell_measures, methods, straddling_polytopes

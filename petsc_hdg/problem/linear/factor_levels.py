@@ -9,7 +9,7 @@ from __future__ import annotations
 from petsc4py import PETSc
 
 from ... import operators
-from ...options import defaults_in_database
+from ...database import defaults_in_database
 from . import cell_measures, direct_solvers, methods, two_level
 
 # Chebyshev's method keeps the symmetry that CG takes. Ranks overlap: strong couplings cross their borders.

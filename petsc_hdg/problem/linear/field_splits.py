@@ -17,9 +17,9 @@ from functools import partial
 import numpy as np
 from petsc4py import PETSc
 
+from ...database import defaults_in_database, given_text, given_truth, is_given
 from ...discretizations.symmetry import constraints, reason
 from ...errors import OptionError, warn_user
-from ...options import defaults_in_database, given_text, given_truth, is_given
 from ...petsc import c_library
 from ...value_checks import plural
 from . import direct_solvers

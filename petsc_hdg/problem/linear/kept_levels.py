@@ -11,8 +11,8 @@ from contextlib import contextmanager
 
 from petsc4py import PETSc
 
+from ...database import is_given
 from ...operators.callbacks import ALL, INEXACT, LEVELS, NOTHING
-from ...options import is_given
 from ...petsc import c_library
 from ...value_checks import plural
 from .. import cells_in_time

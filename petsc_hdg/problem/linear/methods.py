@@ -6,7 +6,7 @@ import math
 
 from petsc4py import PETSc
 
-from ...options import given_text, is_given
+from ...database import given_text, is_given
 
 OURS = {"cg": "petsc_hdg.CG", "gmres": "petsc_hdg.GMRES", "fgmres": "petsc_hdg.FGMRES"}
 VECTORS = {"cg": 6, "gmres": 34, "fgmres": 64}  # that a method has at most

@@ -7,8 +7,8 @@ from functools import cached_property
 import numpy as np
 from petsc4py import PETSc
 
+from ...database import defaults_in_database
 from ...errors import PhysicsError, SolveError
-from ...options import defaults_in_database
 from ...value_checks import shown
 from ..input_data import nodal_values
 from . import direct_solvers

@@ -6,10 +6,11 @@ from contextlib import contextmanager, nullcontext
 
 from petsc4py import PETSc
 
+from ...database import any_given, defaults_in_database, is_given
 from ...discretizations.symmetry import NEARLY, fields_without_own_terms
 from ...operators.callbacks import INDEFINITE
 from ...operators.spectrum import TOLERANCE, asymmetry
-from ...options import any_given, defaults_in_database, is_given, loses_levels
+from ...options import loses_levels
 from .. import cells_in_time
 from . import (
     agglomerate_levels,
@@ -59,8 +60,11 @@ def set_defaults(problem, ksp: PETSc.KSP, attached: bool = False) -> None:
         direct_solvers.set_type_or(problem, pc, calls.assembled.mat, "bjacobi")
     elif calls.assembled is not None:
         _set_multigrid(problem, ksp, calls.assembled.mat, attached)
+    elif problem.is_condensed and problem.discretization.has_jumps:
+        pc.setType("python")
+        pc.setPythonType("petsc_hdg.FacetBlockJacobi")
     else:
-        _set_jacobi(problem, pc)
+        pc.setType("jacobi")
     if problem.derivative == "flow" and not attached:
         problem.default_krylov = "fgmres"
         methods.take(problem, ksp, "fgmres")
@@ -173,7 +177,8 @@ def _set_multigrid(problem, ksp: PETSc.KSP, mat: PETSc.Mat, attached: bool) -> N
         factor_levels.create(problem, ksp)
         return
     suits = problem.derivative not in NEARLY or mat.getSize()[0] > direct_solvers.MOST
-    ours = ((problem.options.backend == "cg_gpu" and suits) or _stays_on_device(problem)) and not tuned
+    convective = "traces" in problem.told and problem.device.has_solvers
+    ours = ((problem.options.backend == "cg_gpu" and suits) or convective) and not tuned
     ours = ours and not fields_without_own_terms(problem.physics, problem.mesh.dim)
     there = ours and coarse_solvers.on_device(problem, mat, problem.prefix)
     pc = ksp.getPC()
@@ -182,24 +187,11 @@ def _set_multigrid(problem, ksp: PETSc.KSP, mat: PETSc.Mat, attached: bool) -> N
         pc.setPythonType("petsc_hdg.AMG")
 
 
-def _stays_on_device(problem) -> bool:
-    """Return True for traces with large convection on GPUs."""
-    return "traces" in problem.told and problem.device.has_solvers
-
-
 def is_anisotropic(problem) -> bool:
     """Return True if a large problem has levels with incomplete factors by default. Collective."""
     size = problem.num_unknowns
     is_open = size > direct_solvers.MOST and direct_solvers.is_open(problem, size)
     return is_open and cell_measures.wants_factors(problem)
-
-
-def _set_jacobi(problem, pc: PETSc.PC) -> None:
-    if problem.is_condensed and problem.discretization.has_jumps:
-        pc.setType("python")
-        pc.setPythonType("petsc_hdg.FacetBlockJacobi")
-    else:
-        pc.setType("jacobi")
 
 
 def is_symmetric(problem) -> bool:

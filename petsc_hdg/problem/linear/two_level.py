@@ -12,8 +12,9 @@ from __future__ import annotations
 from petsc4py import PETSc
 
 from ... import operators
+from ...database import any_given, defaults_in_database, is_given
 from ...operators.block_jacobi import CellBlocks
-from ...options import any_given, defaults_in_database, is_given, of_one_degree
+from ...options import of_one_degree
 from ...petsc.c_library import set_passive_dm
 from . import direct_solvers, methods
 from .coarse_solvers import CoarseSolvers, on_device
@@ -122,9 +123,7 @@ def create(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
     set_passive_dm(coarse, conforming.mat.createVecRight())
     coarse.setOperators(conforming.mat)
     coarse.setType("preonly")
-    _set_coarse_solver(problem, coarse.getPC(), conforming.mat, symmetric)
-    with defaults_in_database(coarse.getOptionsPrefix() or "", COARSE, unless="pc_type"):
-        coarse.setFromOptions()
+    _set_coarse_solver(problem, coarse, conforming.mat, symmetric)
     set_smoother(problem, pc.getMGSmoother(pc.getMGLevels() - 1), symmetric)
     if conforming.bounds is None:
         matrices = [*(each.mat for each in between), problem.callbacks.smoothed]
@@ -165,23 +164,26 @@ def _set_restart(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
         ksp.setGMRESRestart(RESTART)
 
 
-def _set_coarse_solver(problem, pc: PETSc.PC, mat: PETSc.Mat, symmetric: bool) -> None:
+def _set_coarse_solver(problem, coarse: PETSc.KSP, mat: PETSc.Mat, symmetric: bool) -> None:
     """A direct solver of small matrices and of large indefinite ones; else multigrid, on the device unless the matrix
     is indefinite or an option of GAMG is given. On CPUs incomplete LU along the flow takes a few iterations less."""
+    pc, prefix = coarse.getPC(), coarse.getOptionsPrefix() or ""
+    tuned = any_given(prefix, "pc_gamg_")
+    suits = is_diffusive(problem, symmetric) or (problem.device.has_solvers and not problem.indefinite)
+    there = on_device(problem, mat, prefix) and suits and not tuned
+    few = direct_solvers.FEW if tuned else direct_solvers.few_of_levels(problem)
     if takes_factors(problem, symmetric):
         direct_solvers.set_factors(pc, problem.options.deterministic)
-        return
-    tuned = any_given(pc.getOptionsPrefix() or "", "pc_gamg_")
-    suits = is_diffusive(problem, symmetric) or (problem.device.has_solvers and not problem.indefinite)
-    there = on_device(problem, mat, pc.getOptionsPrefix() or "") and suits and not tuned
-    few = direct_solvers.FEW if tuned else direct_solvers.few_of_levels(problem)
-    direct_solvers.set_type_or(problem, pc, mat, "python" if there else "gamg", few)
+    else:
+        direct_solvers.set_type_or(problem, pc, mat, "python" if there else "gamg", few)
     if pc.getType() == "python":
         pc.setPythonType("petsc_hdg.AMG")
         context, finest = pc.getPythonContext(), problem.callbacks.smoothed
         context.cycles = 1 if problem.discretization.has_penalties else CYCLES
         context.shares = True
         context.finest = finest.getPythonContext() if finest.getType() == PETSc.Mat.Type.PYTHON else None
+    with defaults_in_database(prefix, COARSE, unless="pc_type"):
+        coarse.setFromOptions()
 
 
 def set_smoother(problem, smoother: PETSc.KSP, symmetric: bool) -> None:
@@ -231,7 +233,4 @@ def change(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
         smoother = pc.getMGSmoother(pc.getMGLevels() - 1)
         set_smoother(problem, smoother, symmetric)
         smoother.setFromOptions()
-        coarse = pc.getMGCoarseSolve()
-        _set_coarse_solver(problem, coarse.getPC(), problem.callbacks.conforming.mat, symmetric)
-        with defaults_in_database(coarse.getOptionsPrefix() or "", COARSE, unless="pc_type"):
-            coarse.setFromOptions()
+        _set_coarse_solver(problem, pc.getMGCoarseSolve(), problem.callbacks.conforming.mat, symmetric)

@@ -8,10 +8,10 @@ import numpy as np
 from petsc4py import PETSc
 
 from ... import log, operators
+from ...database import defaults_in_database, is_given
 from ...discretizations.poly.legendre import project
 from ...discretizations.symmetry import NEARLY
 from ...errors import LeftSolverError, PetscHdgError, SolveError
-from ...options import defaults_in_database, is_given
 from .. import solution_checks
 from ..linear import direct_solvers, methods, solvers
 from ..linear.coarse_solvers import on_device
@@ -191,22 +191,13 @@ def _by_another(problem, u: PETSc.Vec, name: str, settings: dict, part: float) -
     return failure
 
 
-def _has_data(problem) -> bool:
-    """Return True if essential conditions say something that is not zero, or read auxiliary fields. Collective."""
-    return _is_somewhere(problem, _data(problem, problem.operator.constants))
-
-
-def _has_new_data(problem) -> bool:
-    """Return True if essential conditions say something else than for the last solution, or read auxiliary fields.
-    Collective."""
-    before, now = problem.solved_constants, problem.operator.constants
-    return _is_somewhere(problem, _data(problem, now) - _data(problem, before))
-
-
-def _is_somewhere(problem, values: np.ndarray) -> bool:
-    """Return True if a value of some rank is not zero, or essential conditions read auxiliary fields. Collective."""
-    reads = bool(problem.discretization.essential_auxiliary_components)
-    return problem.comm.allreduce(int(reads or (np.abs(values) > 0).any())) > 0
+def _has_data(problem, before=None) -> bool:
+    """Return True if essential conditions say something that is not zero, or else than with the constants before, or
+    read auxiliary fields. Collective."""
+    values, reads = _data(problem, problem.operator.constants), problem.discretization.essential_auxiliary_components
+    if before is not None:
+        values = values - _data(problem, before)
+    return problem.comm.allreduce(int(bool(reads) or (np.abs(values) > 0).any())) > 0
 
 
 def _data(problem, constants) -> np.ndarray:
@@ -230,7 +221,7 @@ def moved_with_data(problem, guess: PETSc.Vec) -> PETSc.Vec | None:
     before, is_zero = problem.solved_constants, guess.norm() == 0
     if problem.checkpoints.monitor is not None or not (is_zero or before is not None):
         return None  # a restart does not know the constants before
-    if not (_has_data(problem) if is_zero else _has_new_data(problem)):
+    if not _has_data(problem, None if is_zero else before):
         return None
     moved = _extension(problem)
     if moved is not None and not is_zero:

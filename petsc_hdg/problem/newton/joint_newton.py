@@ -13,11 +13,11 @@ import numpy as np
 from petsc4py import PETSc
 
 from ... import operators
+from ...database import is_given
 from ...discretizations.canonical import cell_keys, inside_space
 from ...errors import LeftSolverError, SolveError
 from ...mesh.canonical import GlobalOrder
 from ...operators import read_interior, write_interior
-from ...options import is_given
 from .. import assembled_fallback, solution_checks
 from ..linear import direct_solvers, preconditioners, solvers
 from . import first_guess, monitors
@@ -93,7 +93,7 @@ def _solve_condensed(problem, u: PETSc.Vec, goes_on: bool = False) -> None:
     operator, snes, guess = problem.operator, problem.snes, u.copy()
     begin = _Begin(snes)
     _begin_local(problem, u)
-    try:
+    with solvers.own_tolerances(snes):
         may_rise, factor = operator.follows_solution and not goes_on, RAISE
         if may_rise and not _approach(problem, u, begin):
             operator.stabilization.scale(RAISE)
@@ -111,9 +111,7 @@ def _solve_condensed(problem, u: PETSc.Vec, goes_on: bool = False) -> None:
             begin.note()
             if snes.getConvergedReason() < 0 or not operator.follows_solution or not _follow(problem, u, begin):
                 break
-    finally:
-        begin.put_back()
-        guess.destroy()
+    guess.destroy()
 
 
 def _begin_local(problem, u: PETSc.Vec) -> None:
@@ -145,7 +143,7 @@ class _Begin:
 
     def __init__(self, snes: PETSc.SNES):
         self.snes, self.norm, self.steps = snes, None, 0
-        self.rtol, self.atol, self.stol, self.most = snes.getTolerances()
+        self.rtol, self.atol, _, self.most = snes.getTolerances()
 
     def note(self) -> None:
         """A run has ended; the next one is to reach what the first one was to reach, in the steps that are left."""
@@ -162,10 +160,6 @@ class _Begin:
     def allow(self, steps: int) -> None:
         """Let the next run make so many steps."""
         self.snes.setTolerances(atol=max(self.atol, self.rtol * (self.norm or 0.0)), max_it=steps)
-
-    def put_back(self) -> None:
-        """Give the SNES its tolerances back."""
-        self.snes.setTolerances(rtol=self.rtol, atol=self.atol, stol=self.stol, max_it=self.most)
 
 
 def _approach(problem, u: PETSc.Vec, begin: _Begin) -> bool:
@@ -247,7 +241,8 @@ class JointNewton:
             if not np.isfinite(self.norm) or not self._advance():
                 return self._is_reached(ENOUGH, atol)
             self.problem.newton_iterations += 1
-            if not self._suits():
+            operators.write_interior(self.problem.operator, self.joint.interior)
+            if not monitors.is_settled(self.problem, self.u):  # the stabilization has changed
                 self.norm = self._norm(self.u, self.joint.interior)
         return self._is_reached(rtol, atol)
 
@@ -257,11 +252,6 @@ class JointNewton:
 
     def _is_reached(self, rtol: float, atol: float) -> bool:
         return bool(np.isfinite(self.norm)) and self.norm <= max(atol, rtol * self.first)
-
-    def _suits(self) -> bool:
-        """Return True if the stabilization suits the state; else it has changed. Collective."""
-        operators.write_interior(self.problem.operator, self.joint.interior)
-        return monitors.is_settled(self.problem, self.u)
 
     def finish(self, u: PETSc.Vec) -> None:
         """Let SNES say that u, where the interior is that of `reach`, is a solution, or make it one. Collective."""

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 from petsc4py import PETSc
 
+from ...database import is_given
 from ...errors import SolveError
-from ...options import is_given
 
 STALLS = 2  # linear solvers that stall on the way, from which on it is given up
 PATIENCE = 1000  # iterations of a linear solver while penalties may be too small, where the user gives no number

@@ -12,6 +12,7 @@ from ...discretizations import CellField
 from ...discretizations.dofmap import ALL
 from ...discretizations.integral_specs import EXTRA_DEGREE, error_rule
 from ...errors import OptionError, collectively
+from ...mesh.order import box
 from ...reference import ReferenceElement, entity_shapes, facet_quadrature, on_facets
 from ...representation import Described
 from ...value_checks import number, plural, reals, shown, whole_number
@@ -96,8 +97,7 @@ class Derived(Described):
         They are inf and -inf where there are no facets.
         """
         found = np.concatenate([part.values().reshape(-1, self.components) for part in self.parts])
-        ends = np.stack([found.min(axis=0, initial=np.inf), -found.max(axis=0, initial=-np.inf)])
-        smallest, largest = self._state.problem.comm.allreduce(ends, op=np.minimum) * [[1.0], [-1.0]]
+        smallest, largest = box(self._state.problem.comm, found)
         return smallest, largest
 
     def means(self) -> np.ndarray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,13 +14,13 @@ from petsc4py import PETSc
 
 from ... import stages
 from ...errors import collectively
-from ...output import Grid, Picture, format_report
+from ...output import FORMATS, Grid, Picture, format_report
 from ...value_checks import FilePath, number, text
 from .. import input_data
 from ..input_data import time_of
 from . import derived_fields, results, solution_values
 from .derived_fields import Derived, cell_fields
-from .point_functions import Exact, Integrals
+from .point_functions import Exact, integral
 from .rate import rate_of
 from .solution_values import Points
 
@@ -135,7 +136,7 @@ class Evaluated:
         """
         t = time_of(u, t)
         with stages.stage("output"):
-            if results.is_series(path):
+            if isinstance(path, str | Path) and Path(path).suffix.lower() in FORMATS:
                 results.add_to_series(self, path, u, t, fields=fields)
             else:
                 results.write_vtu(self, path, u, t, fields)
@@ -224,7 +225,7 @@ class Evaluated:
         what the text cannot be, MeshError for an unknown region or boundary and for facets inside the mesh without a
         side, OptionError for a label and a boundary, or a side without one.
         """
-        return self._integrals(integrand, u, time_of(u, t), label, over, side)
+        return integral(self, integrand, u, time_of(u, t), label, over, side)
 
     def at(self, u: PETSc.Vec, points: ArrayLike, t: float | None = None) -> dict[str, np.ndarray]:
         """Values [point, component] of each field, as `cell_values` names them, at places on all ranks. Collective.
@@ -240,10 +241,6 @@ class Evaluated:
     def locate(self) -> Points:
         """Finds values of derived fields at places."""
         return Points(self)
-
-    @cached_property
-    def _integrals(self) -> Integrals:
-        return Integrals(self)
 
     def plot(
         self,

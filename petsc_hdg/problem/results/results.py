@@ -252,11 +252,6 @@ def balance_lines(problem) -> list[str]:
     return lines
 
 
-def is_series(path) -> bool:
-    """Return True if a file is a series by its name."""
-    return isinstance(path, str | Path) and Path(path).suffix.lower() in output.FORMATS
-
-
 def add_to_series(problem, path, u, t: float = 0.0, time: float | None = None, fields=None) -> None:
     """Add the state u at time t to a series, under another time if one is given. Collective. Raises OptionError.
 

@@ -8,9 +8,9 @@ import numpy as np
 from mpi4py import MPI
 from petsc4py import PETSc
 
+from ...database import given_text, is_given
 from ...discretizations.symmetry import SAMPLES, random_inputs
 from ...errors import OptionError, PhysicsError, SolveError
-from ...options import database, given_text
 from ...value_checks import plural, shown
 from ..linear import agglomerate_levels, methods
 
@@ -221,7 +221,7 @@ class RightHandSide:
         pc, is_assembled = ksp.getPC(), self._calls.assembled is not None
         is_polytopic = discretization.is_polytopic and is_assembled
         is_direct = is_polytopic or hasattr(problem.operator, "cell_blocks")
-        if not is_direct or database.is_given(ksp.getOptionsPrefix(), "pc_type"):
+        if not is_direct or is_given(ksp.getOptionsPrefix(), "pc_type"):
             pc.setType("jacobi")
             methods.take(problem, ksp, "cg" if self._dependence.is_symmetric else "gmres")
         else:

@@ -8,10 +8,10 @@ from contextlib import contextmanager, nullcontext
 from petsc4py import PETSc
 
 from ... import log, stages
+from ...database import defaults_in_database, given_text, is_given
 from ...errors import OptionError, SolveError, warn_user
-from ...options import ASSEMBLED, ATTACHED, defaults_in_database, given_text, is_given, loses_levels
+from ...options import ASSEMBLED, ATTACHED, loses_levels
 from ...petsc import c_library
-from ...petsc.line_search import set_line_search
 from ...progress import PROGRESS
 from ...value_checks import function, number, plural
 from .. import assembled_fallback, cells_in_time, input_data, memory_traffic, solution_checks
@@ -184,7 +184,7 @@ def _try_again(problem, ts: PETSc.TS) -> None:
             if not has_penalties:
                 alive.setMaxSNESFailures(failures + tries + 1)
             if searches:
-                set_line_search(snes, searches.pop())
+                c_library.set_line_search(snes, searches.pop())
             return
         (first, seen), before[step][1] = before[step], failures
         has_failed = failures > seen
@@ -192,7 +192,7 @@ def _try_again(problem, ts: PETSc.TS) -> None:
         if not has_penalties and (has_failed or (failures > first and not searching)):  # else a stage after another
             alive.getSolution().copy(x)
         if has_failed and searching and not searches and snes.getType() == "newtonls":
-            searches.append(set_line_search(snes, SECANTS))
+            searches.append(c_library.set_line_search(snes, SECANTS))
 
     ts.getSNES().setInitialGuess(guess)
 

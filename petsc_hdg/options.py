@@ -9,9 +9,6 @@ import difflib
 import math
 from dataclasses import dataclass, fields, replace
 
-from ..errors import OptionError
-from ..log import LEVELS
-from ..value_checks import text as given_text
 from .database import (
     SCHEME_PREFIXES,
     check,
@@ -20,6 +17,9 @@ from .database import (
     option_name,
     parse,
 )
+from .errors import OptionError
+from .log import LEVELS
+from .value_checks import text as given_text
 
 HDG_FLUXES = ("auto", "projected", "pointwise")
 BACKENDS = ("cg_gpu", "hdg_gpu", "sipg_gpu", "poly_gpu")
@@ -296,7 +296,8 @@ def chosen_pmat(options: Options, physics, derivative: str = "other", assembled:
             grows = PETSc.Options(options.prefix).getString("ts_type", "") == "pseudo"
             return "none" if physics.uses_time_derivative and not grows else "aij"
         return "conforming"
-    if options.backend != "sipg_gpu" and not (options.degree > assembled and _has_subspace(options, physics)):
+    has_subspace = options.backend == "cg_gpu" and not options.cg_condense and of_one_degree(physics)
+    if options.backend != "sipg_gpu" and not (options.degree > assembled and has_subspace):
         return "aij"
     return "conforming" if given == "mg" else "none" if given in MATRIX_FREE_PCS else "aij"
 
@@ -304,11 +305,6 @@ def chosen_pmat(options: Options, physics, derivative: str = "other", assembled:
 def takes_differences(prefix: str) -> bool:
     """Whether PETSc's options have SNES fill the Jacobian by differences of residuals, which takes an assembled one."""
     return any(given_truth(prefix, name, False) for name in ("snes_fd", "snes_fd_color"))
-
-
-def _has_subspace(options: Options, physics) -> bool:
-    """Whether the scheme is of continuous elements that have a first-order subspace."""
-    return options.backend == "cg_gpu" and not options.cg_condense and of_one_degree(physics)
 
 
 def loses_levels(prefix: str) -> bool:

@@ -12,8 +12,8 @@ from numbers import Integral, Real
 
 import numpy as np
 
-from ..errors import OptionError
-from ..value_checks import shown
+from .errors import OptionError
+from .value_checks import shown
 
 SCHEME_PREFIXES = ("hdg_", "sipg_", "poly_", "cg_")
 _TRUE = ("1", "true", "yes", "on", "")
