@@ -22,7 +22,7 @@ static inline int own_column(__global const int *orientation, __global const int
 }
 
 __kernel void trace_element_store(int count, int first, int tile_stride, int row_stride, __global const real *K,
-                                  __global stored *E)
+                                  __global real *E)
 {
   const int t = get_global_id(0);
   if (t >= count * MC) return;
@@ -31,7 +31,7 @@ __kernel void trace_element_store(int count, int first, int tile_stride, int row
 
 // Defines a product of a cell's entries ENTRY(k), k < MC, of row or column t % MC with the values of its unknowns.
 #define ELEMENT_PRODUCT(name, ENTRY)                                                                              \
-  __kernel void name(int num_cells, int n_owned, int stride, int row_stride, __global const stored *restrict E,   \
+  __kernel void name(int num_cells, int n_owned, int stride, int row_stride, __global const real *restrict E,   \
                      __global const int *restrict dofs, __global const real *restrict owned,                      \
                      __global const real *restrict tail, __global real *restrict element)                         \
   {                                                                                                               \
@@ -52,7 +52,7 @@ __kernel void trace_element_store(int count, int first, int tile_stride, int row
 ELEMENT_PRODUCT(trace_element_product, ROW_ENTRY)
 ELEMENT_PRODUCT(trace_element_transposed, COLUMN_ENTRY)
 
-__kernel void trace_element_column(int num_cells, int row_stride, int column, __global const stored *E,
+__kernel void trace_element_column(int num_cells, int row_stride, int column, __global const real *E,
                                    __global const int *orientation, __global const int *permutations,
                                    __global real *element)
 {

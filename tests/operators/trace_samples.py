@@ -27,10 +27,10 @@ def made(kind, *arguments, tile=1000, **settings):
     return op, op.format
 
 
-def congruent(op, shape, single: bool = False) -> CongruentFacets:
+def congruent(op, shape) -> CongruentFacets:
     """A format for cells of shapes [cell], one of each having the first of its cells for a representative."""
     found = np.unique(shape, return_index=True)[1]
-    return CongruentFacets(op, single, None, Shapes(np.asarray(shape, np.int32), found.astype(np.int32)))
+    return CongruentFacets(op, None, Shapes(np.asarray(shape, np.int32), found.astype(np.int32)))
 
 
 def direction(op) -> tuple[TailedVector, np.ndarray]:

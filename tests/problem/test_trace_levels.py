@@ -55,7 +55,7 @@ CHOICES = {
     "none": ({}, {"pmat": "none"}, "none"),
     "trace matrix aij": ({}, {"hdg_trace_mat": "aij"}, "aij"),
     "trace matrix of elements": ({}, {"hdg_trace_mat": "element"}, "conforming"),
-    "rough trace matrix": ({}, {"pmat_precision": "single"}, "conforming"),
+    "multigrid in single precision": ({}, {"pmat_precision": "single"}, "conforming"),
     "single": ({"ksp_rtol": "1e-5"}, {"precision": "single"}, "conforming"),
     "degree 0": ({}, {"degree": 0}, "conforming"),
     "degree 5": ({}, {"degree": 5}, "conforming"),

@@ -60,7 +60,6 @@ class TraceSpecs:
     cell_dofs: int
     precision: str
     limits: DeviceLimits
-    single: bool = False  # whether matrix entries are stored as floats
 
     @property
     def real_bytes(self) -> int:
@@ -80,7 +79,7 @@ class TraceSpecs:
     def _of_facets(self, kind: str, sizes: dict[str, int], macros: dict, assembles=False) -> dict[str, KernelSpec]:
         """Kernels trace_KIND_NAME of trace_KIND.cl, by name, with work-groups of sizes[NAME], and `trace_assemble`."""
         files = *(["trace_assemble.cl"] if assembles else []), f"trace_{kind}.cl"
-        sources, macros = ("trace_numbers.clh", "trace_stored.clh", *files), {**self._macros(), **macros}
+        sources, macros = ("trace_numbers.clh", *files), {**self._macros(), **macros}
         names = {f"trace_{kind}_{name}": size for name, size in sizes.items()}
         names |= {"trace_assemble": 64} if assembles else {}
         return {name: self._spec(name, sources, macros, size) for name, size in names.items()}
@@ -88,7 +87,7 @@ class TraceSpecs:
     def element_matrices(self) -> dict[str, KernelSpec]:
         """Kernels of trace_element.cl, by name, and `assemble`."""
         macros = {**self._macros(), "NDOF": self.cell_dofs}
-        sources = ("gather_tvector.clh", "trace_stored.clh", "trace_element.cl")
+        sources = ("gather_tvector.clh", "trace_element.cl")
         names = [f"trace_element_{n}" for n in ("store", "product", "transposed", "column")]
         specs = {n: self._spec(n, sources, macros, 128) for n in names}
         specs["assemble"] = KernelSpec("assemble", ("assemble.cl",), precision=self.precision, local_size=128)
@@ -173,7 +172,6 @@ class TraceSpecs:
             "NC": components,
             "NP": block // components,
             "BLOCKED": int(bool(layout) and layout.is_blocked),
-            "STORED_SINGLE": int(self.single),
         }
 
     def _spec(self, name, sources, macros, local_size, local_bytes: int = 0) -> KernelSpec:

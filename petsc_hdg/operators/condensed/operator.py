@@ -37,7 +37,7 @@ class CondensedOperator(DeviceOperator):
     """
 
     norms, solution_fields, errors, integral_kernel, integrals, boundary_integrals, flux = forwarded("recovery", 7)
-    format, rough = forwarded("stores", 2)
+    (format,) = forwarded("stores", 1)
     shift = 0.0  # of rates, which schemes in time have
 
     def __init__(self, discretization, arrays):
@@ -145,7 +145,7 @@ class CondensedOperator(DeviceOperator):
     @property
     def taken(self) -> tuple:
         """What tells which kernels cells and trace formats take. Collective."""
-        return self.local.classes is not None, *(each.taken for each in self.stores.formats)
+        return self.local.classes is not None, self.format and self.format.taken
 
     def _check_again(self) -> str:
         """Check the kernels that data, or a matrix, have made this operator take after the first check. Returns what is

@@ -32,7 +32,7 @@ def check_trace(trace) -> None:
     results = _results(sample, trace.kind)
     for name in names:
         result = results[name.removeprefix("trace_").removeprefix(f"{trace.kind}_")]
-        judge(trace.kernels[name], *result, "single" if trace.stored.itemsize == 4 else "double")
+        judge(trace.kernels[name], *result, trace.arrays.precision)
 
 
 def _results(s: _Sample, kind: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
@@ -57,7 +57,7 @@ def _expanded(dense) -> np.ndarray:
     """The matrix [row, column] that a DenseBlock holds, free unknowns only."""
     layout, m = dense.layout, dense.layout.block
     shape = (layout.num_slots, m, dense.row_stride)
-    blocks = dense.arrays.to_host(dense.A, shape, dense.stored, name="kernel check")
+    blocks = dense.arrays.to_host(dense.A, shape, name="kernel check")
     count = dense.num_free + dense.dofmap.num_constrained
     found = np.zeros((count, count))
     for slot, facet in zip(*np.nonzero(layout.neighbours >= 0), strict=True):
@@ -79,7 +79,7 @@ class _Sample:
         self.dofmap = _few_cells(disc.dofmap, count, trace.layout.block if trace.layout else 1)
         self.numbers = self.dofmap.compact[self.dofmap.cell_dofs]
         self.shape = np.arange(count, dtype=np.int32)  # cells of one shape have the same matrix
-        given = self, trace.stored != trace.arrays.real, None
+        given = self, None
         if isinstance(trace, CongruentFacets):
             self.shape %= 2
             given = *given, Shapes(self.shape, self.shape[:2])

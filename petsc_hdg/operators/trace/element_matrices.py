@@ -18,11 +18,11 @@ class ElementMatrices(TraceFormat):
 
     kind = "element"
 
-    def __init__(self, operator, single: bool = False, layout=None):
-        super().__init__(operator, single, layout)
+    def __init__(self, operator, layout=None):
+        super().__init__(operator, layout)
         self.stride = operator.discretization.stride
         self.row_stride = padded(self.num_cells * self.cell_dofs)
-        self.values = self.arrays.zeros(self.matrix_reals, self.stored)
+        self.values = self.arrays.zeros(self.matrix_reals)
         self._element = self.arrays.empty(self.row_stride)
 
     @cached_property
@@ -43,7 +43,7 @@ class ElementMatrices(TraceFormat):
 
     @property
     def nbytes(self) -> int:
-        return self.matrix_reals * self.stored.itemsize + 4 * self.cell_dofs * self.stride
+        return self.matrix_reals * self.arrays.real.itemsize + 4 * self.cell_dofs * self.stride
 
     @property
     def flops(self) -> int:
@@ -52,7 +52,7 @@ class ElementMatrices(TraceFormat):
     @property
     def description(self) -> str:
         size = f"{self.cell_dofs} by {self.cell_dofs}, {plural(self.num_cells, 'cell')} on rank 0"
-        return f"element matrices, {size}, {self.nbytes / 1e6:.1f} MB{self._in_single}"
+        return f"element matrices, {size}, {self.nbytes / 1e6:.1f} MB"
 
     def add_tile(self, K, first: int, count: int, tile_stride: int | None = None) -> None:
         sizes = count * self.cell_dofs, count, first, tile_stride or padded(count), self.row_stride

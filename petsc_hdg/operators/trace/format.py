@@ -29,8 +29,8 @@ class TraceFormat:
     rows_alone = False  # whether a row is computed apart from others
     can_share = False  # whether cells of one shape may share a matrix, see `share`
 
-    def __init__(self, operator, single: bool = False, layout=None):
-        """single: entries are stored as floats.   layout: the TraceLayout, if there is one already."""
+    def __init__(self, operator, layout=None):
+        """layout: the TraceLayout, if there is one already."""
         self.operator = operator
         self.arrays = operator.arrays
         disc = operator.discretization
@@ -44,8 +44,7 @@ class TraceFormat:
             self.layout = trace_layout(disc.mesh, self.dofmap, space)
         self.is_blocked = bool(self.layout and self.layout.is_blocked)  # what kernels count on
         limits = DeviceLimits.of(device)
-        self.specs = TraceSpecs(self.layout, self.cell_dofs, self.arrays.precision, limits, single)
-        self.stored = np.dtype(np.float32) if single else self.arrays.real
+        self.specs = TraceSpecs(self.layout, self.cell_dofs, self.arrays.precision, limits)
         self._x, self._ghost_sums = TailedVector(operator), self.arrays.empty(max(1, self.dofmap.num_ghosts))
         self._tiles: dict = {}
 
@@ -156,14 +155,10 @@ class TraceFormat:
         raise NotImplementedError
 
     def _copied(self, buffer, count: int):
-        """A copy of a buffer of `count` entries of type `stored`."""
-        new = self.arrays.empty(count, self.stored)
-        self.arrays.copy(buffer, new, count, self.stored)
+        """A copy of a buffer of `count` entries."""
+        new = self.arrays.empty(count)
+        self.arrays.copy(buffer, new, count)
         return new
-
-    @property
-    def _in_single(self) -> str:
-        return ", in single precision" if self.stored != self.arrays.real else ""
 
     # Shared arguments -------------------------------------------------------------------------------------
 

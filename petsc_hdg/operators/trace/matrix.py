@@ -26,8 +26,7 @@ class FacetBlocks(InvertedBlocks):
         self.format, operator = trace_format, trace_format.operator
         disc = operator.discretization
         self.layout = layout = trace_format.layout or trace_layout(disc.mesh, disc.dofmap, disc.spaces[0])
-        narrow = trace_format.stored != operator.arrays.real
-        super().__init__(operator, layout.num_owned, layout.block, narrow, _singular_facet)
+        super().__init__(operator, layout.num_owned, layout.block, _singular_facet)
         numbers = None if layout.is_blocked else trace_format.facet_array(layout.numbers.T)
         self.places = disc.dofmap.num_owned, padded(layout.num_facets), numbers
         self._column = self.arrays.zeros(max(1, disc.dofmap.num_owned))
