@@ -324,14 +324,6 @@ def of_one_degree(physics) -> bool:
     return not any(f.degree_offset for f in physics.fields)
 
 
-def chosen_mat_type(options: Options, blocks: bool) -> str:
-    """Type of assembled matrices: `baij` where PETSc's -dm_mat_type asks for it and there are blocks, else `aij`."""
-    from petsc4py import PETSc
-
-    asked = PETSc.Options(options.prefix).getString("dm_mat_type", "aij")
-    return "baij" if asked.endswith("baij") and blocks else "aij"
-
-
 def _check_levels(options: Options, physics, pc_type: str) -> None:
     name, schemes = f"-{options.prefix}fe_pmat", _LEVELS[options.pmat]
     if options.backend not in schemes:

@@ -17,7 +17,6 @@ from ..discretizations.condensed.hdg_checks import has_point_flux
 from ..discretizations.symmetry import derivative_kind
 from ..errors import DeviceError, collectively
 from ..operators.check import check_kernels
-from ..options import chosen_mat_type
 from . import cells_in_time, solution_checks
 from .linear import agglomerate_levels, field_splits, kept_levels, null_space, two_level
 
@@ -108,8 +107,7 @@ def assembled_matrix(problem, sizes) -> operators.AssembledMatrix | None:
 
 
 def _matrix(problem, sizes) -> operators.AssembledMatrix:
-    kind = chosen_mat_type(problem.options, problem.discretization.matrix_blocks() is not None)
-    assembled = operators.AssembledMatrix(problem.operator, sizes, problem.petsc_comm, problem.vec_type, kind)
+    assembled = operators.AssembledMatrix(problem.operator, sizes, problem.petsc_comm, problem.vec_type)
     if not problem.discretization.is_polytopic:
         null_space.set_near_nullspace(problem.discretization, assembled.mat)
     return assembled

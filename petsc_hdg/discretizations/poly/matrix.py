@@ -136,12 +136,6 @@ class Blocks:
         in_threads(fill, range(0, self.count, CHUNK))
         return start.astype(INT), found
 
-    def block_csr(self) -> tuple[np.ndarray, np.ndarray]:
-        """Row starts [polytope + 1] and PETSc block columns [block] where all polytopes have as many unknowns."""
-        row, column, _ = self._order
-        start = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=self.count))])
-        return start.astype(INT), (self.global_first[column] // self.unknowns[column]).astype(INT)
-
     # Layouts -------------------------------------------------------------------------------------------------------
 
     def matrix(self) -> Layout:

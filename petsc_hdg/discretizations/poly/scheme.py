@@ -217,9 +217,6 @@ class PolytopicDG(Discretization):
     def matrix_rows(self) -> tuple[np.ndarray, np.ndarray] | None:
         return self.blocks.csr()
 
-    def matrix_blocks(self) -> tuple[np.ndarray, np.ndarray] | None:
-        return self.blocks.block_csr() if self.block_size > 1 else None
-
     @cached_property
     def blocks(self) -> Blocks:
         """Interfaces, and where the blocks of the matrix stand."""
