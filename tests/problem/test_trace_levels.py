@@ -54,7 +54,7 @@ CHOICES = {
     "aij": ({}, {"pmat": "aij"}, "aij"),
     "none": ({}, {"pmat": "none"}, "none"),
     "trace matrix aij": ({}, {"hdg_trace_mat": "aij"}, "aij"),
-    "trace matrix of elements": ({}, {"hdg_trace_mat": "element"}, "conforming"),
+    "dense blocks": ({}, {"hdg_trace_mat": "dbf"}, "conforming"),
     "multigrid in single precision": ({}, {"pmat_precision": "single"}, "conforming"),
     "single": ({"ksp_rtol": "1e-5"}, {"precision": "single"}, "conforming"),
     "degree 0": ({}, {"degree": 0}, "conforming"),
