@@ -9,7 +9,7 @@ from mpi4py.MPI import MAX, MIN
 
 from ...device import Kernel, kernels_of
 from ...discretizations.forwarded import forwarded
-from ...discretizations.poly.shapes import shape_numbers
+from ...discretizations.poly.outline import find_outline
 from ...errors import MeshError, PhysicsError, collectively
 from ...value_checks import plural
 from ..sipg.check import check_sipg, linearization_kept
@@ -81,8 +81,8 @@ class PolytopicOperator:
     def _shapes(self) -> list[str]:
         """Sizes of the polytopes, in a line for `-fe_view`. Collective."""
         disc = self.discretization
-        shapes, comm = shape_numbers(disc.mesh, disc.polytopes), disc.mesh.comm
-        found = [shapes.diameter, shapes.radius, shapes.facets.astype(float)]
+        outline, comm = find_outline(disc.mesh, disc.polytopes, disc.measures), disc.mesh.comm
+        found = [outline.diameters(), outline.radii(disc.polytopes), np.diff(outline.start).astype(float)]
         low = [comm.allreduce(float(values.min(initial=np.inf)), MIN) for values in found]
         high = [comm.allreduce(float(values.max(initial=0)), MAX) for values in found]
         (h, H), (r, R), (f, F) = zip(low, high, strict=True)
