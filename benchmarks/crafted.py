@@ -263,7 +263,6 @@ VALUES |= {"sipg_penalty_scale": (1, 2, 10), "sipg_theta": (1, 0, -1), "poly_agg
 VALUES |= {"poly_penalty_scale": (1, 4), "fe_output_interval": (1, 3), "fe_checkpoint_interval": (1, 7)}
 SOLVERS = {
     "dm_refine": (0, 1),
-    "dm_mat_type": ("aij", "baij"),
     "dm_vec_type": ("standard",),
     "snes_type": ("newtonls", "ksponly", "newtontr"),
 }

@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from pathlib import Path
 
 import numpy as np
 import petsc4py
@@ -63,7 +64,8 @@ def busy(device):
     arrays = Arrays(device)
     items = 132 * 2048 if device.is_gpu else 64
     macros = {"CHAINS": 8, "ROUNDS": ROUNDS[device.is_gpu], "VECTOR": "double"}
-    kernel = Kernel(KernelSpec("bench_fma", ("bench_fma.cl",), macros, local_size=128 if device.is_gpu else 1), device)
+    file = Path(__file__).with_name("kernels") / "bench_fma.cl"
+    kernel = Kernel(KernelSpec("bench_fma", (str(file),), macros, local_size=128 if device.is_gpu else 1), device)
     out = arrays.empty(items)
     return lambda: kernel(items, 0.5, out)
 

@@ -29,7 +29,7 @@ PMATS = ("auto", "aij", "conforming", "agglomerates", "none")
 PRODUCTS = ("auto", "kernels")
 PROGRESS = ("auto", "on", "off")
 VARIANTS = ("auto", "cell", "transpose", "tensor", "patch")
-TRACE_MATS = ("auto", "dbf", "element", "symmetric", "aij")
+TRACE_MATS = ("auto", "dbf", "symmetric", "aij")
 CG_STABILIZATIONS = ("none", "supg")
 PENALTIES = ("shahbazi", "paper")
 SIPG_KERNELS = ("auto", "affine", "fused", "split")
@@ -146,7 +146,7 @@ class Options:
     )
     hdg_trace_mat: str = option(
         "auto",
-        "trace matrix storage: dense facet blocks, element matrices, packed symmetric blocks, PETSc AIJ",
+        "trace matrix storage: dense facet blocks, packed symmetric blocks, PETSc AIJ",
         choices=TRACE_MATS,
     )
     hdg_share: bool = option(True, "shared local solvers and trace matrices of congruent cells")
@@ -318,14 +318,6 @@ def loses_levels(prefix: str) -> bool:
 def of_one_degree(physics) -> bool:
     """Whether all fields of a physics have the same degree."""
     return not any(f.degree_offset for f in physics.fields)
-
-
-def chosen_mat_type(options: Options, blocks: bool) -> str:
-    """Type of assembled matrices: `baij` where PETSc's -dm_mat_type asks for it and there are blocks, else `aij`."""
-    from petsc4py import PETSc
-
-    asked = PETSc.Options(options.prefix).getString("dm_mat_type", "aij")
-    return "baij" if asked.endswith("baij") and blocks else "aij"
 
 
 def _check_levels(options: Options, physics, pc_type: str) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 
 import numpy as np
 
+from petsc_hdg.codegen import signature
 from petsc_hdg.commands.bench import median_seconds
 from petsc_hdg.device import Arrays, Kernel
 from petsc_hdg.discretizations.cg.scheme import ContinuousGalerkin
@@ -16,6 +18,7 @@ from petsc_hdg.options import Options
 from petsc_hdg.physics import Physics
 
 from .group import Group, row_name
+from .peak import kernel_file
 from .row import row
 from .tiled import TiledCG, shaken_box
 
@@ -104,8 +107,11 @@ def element_row(title, disc, device, repeat, copy) -> dict:
     """
     arrays = Arrays(device, disc.options.precision)
     spec = disc.volume_specs()["cg_residual"]
-    others = {"geometry_nodes.clh": "geometry_stored.clh", disc.gather_file: "gather_evector.clh"}
-    kernel = Kernel(replace(spec, sources=tuple(others.get(file, file) for file in spec.sources)), device)
+    files = {"geometry.clh": ("geometry.clh", kernel_file("geometry_stored.clh"))}
+    files |= {disc.gather_file: (kernel_file("gather_evector.clh"),)}
+    sources = tuple(chain.from_iterable(files.get(file, (file,)) for file in spec.sources))
+    arguments = (*spec.arguments, *signature("const real *stored_geometry [DIM * DIM + 1, stride]"))
+    kernel = Kernel(replace(spec, sources=sources, arguments=arguments), device)
     random = np.random.default_rng(3)
     u = arrays.to_device(random.uniform(-1, 1, disc.num_dofs * disc.stride))
     tables, cells, nothing = kernel.spec.table_buffer, disc.mesh.num_cells, arrays.zeros(1)

@@ -119,7 +119,14 @@ def cusparse_seconds(op: PolytopicOperator, repeat: int) -> dict[str, float]:
     """Seconds of cuSPARSE's products with the assembled matrix, all of whose blocks are of one size."""
     blocks = op.assembly.blocks_of
     csr = lambda xp: [xp.asarray(part) for part in blocks.csr()]  # noqa: E731
-    return product_seconds(csr, blocks.block_csr, int(blocks.unknowns[0]), op.arrays, repeat)
+    return product_seconds(csr, lambda: block_csr(blocks), int(blocks.unknowns[0]), op.arrays, repeat)
+
+
+def block_csr(blocks) -> tuple[np.ndarray, np.ndarray]:
+    """Row starts [polytope + 1] and block columns [block] of polytopes that all have as many unknowns."""
+    (start, columns), size = blocks.csr(), int(blocks.unknowns[0])
+    row = np.repeat(np.arange(len(start) - 1), np.diff(start) // size)
+    return start[::size] // size**2, (columns[::size] // size)[row % size == 0]
 
 
 class Measures:

@@ -130,9 +130,9 @@ class TraceCopies:
         """Compact numbers [dof, stride]."""
         return cell_fastest(self.dofmap.compact[self.dofmap.cell_dofs], self.stride)
 
-    def filled(self, kind: str, symmetric: bool = False, single: bool = False):
+    def filled(self, kind: str, symmetric: bool = False):
         """A format with random values, and the launch that hands it all tiles."""
-        trace = create_format(kind, self, single, self.layout)
+        trace = create_format(kind, self, self.layout)
         trace.share(None)
         self.layout = trace.layout
         size = self.spaces[0].num_dofs
@@ -149,8 +149,8 @@ class TraceCopies:
         return trace, fill
 
     def congruent(self):
-        """Element matrices with a random symmetric one for each shape of cell, handed over where they are read."""
-        trace = create_format("element", self)
+        """A dictionary of random symmetric matrices, one for each shape of cell, handed over where they are read."""
+        trace = create_format("auto", self)
         cells, size = self.tile.num_cells, self.spaces[0].num_dofs
         one = same_geometry(self.tile.geometry, np.zeros(cells, dtype=np.int64), cells)
         trace.share(Shapes(np.tile(one.shape, self.mesh.num_cells // cells), one.representative))
@@ -163,15 +163,14 @@ class TraceCopies:
         return trace
 
 
-def product_row(kind: str, symmetric: bool, single: bool = False):
+def product_row(kind: str, symmetric: bool):
     """A product. bytes_compulsory: the matrix and its indices as stored, unknowns · 2 reals."""
 
     def measure(title, disc, device, repeat, copy) -> dict:
-        trace, _ = disc.filled(kind, symmetric, single)
+        trace, _ = disc.filled(kind, symmetric)
         seconds, count = product_seconds(trace, disc, device, repeat), disc.dofmap.num_owned
         nbytes = trace.nbytes + 2 * count * disc.arrays.real.itemsize
-        with_peer = kind in ("dbf", "symmetric") and not single
-        peer = csr_seconds(trace.layout, disc.arrays, repeat) if with_peer else None
+        peer = csr_seconds(trace.layout, disc.arrays, repeat) if kind in ("dbf", "symmetric") else None
         return _row(title, disc, device, seconds, nbytes, trace.flops, copy, peer)
 
     return measure
@@ -215,9 +214,6 @@ def _row(title, disc, device, seconds, nbytes, flops, copy, peer=None) -> dict:
 MEASUREMENTS = {
     "dbf": product_row("dbf", False),
     "dbf assembly": assembly_row,
-    "element": product_row("element", False),
     "symmetric": product_row("symmetric", True),
-    "dbf in single": product_row("dbf", False, single=True),
-    "symmetric in single": product_row("symmetric", True, single=True),
 }
 CONGRUENT = {"element congruent": congruent_row}

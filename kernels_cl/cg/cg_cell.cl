@@ -58,7 +58,7 @@ LANES_KERNEL ROLE(cg)(ARGUMENTS)
 #if ALONG && !MATRIX
     UNROLLED for (int i = 0; i < NDOF; ++i) DU_E(i) = CG_DU(cell, i);
 #endif
-    geometry_load(&g, nodes, cell_nodes, stored_geometry, stride, cell);
+    geometry_load(&g, nodes, cell_nodes, stride, cell);
     KEEP_GEOMETRY
   }
   for (int q = 0; q < NQ; ++q) {

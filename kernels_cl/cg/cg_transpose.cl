@@ -49,7 +49,7 @@ void ROLE(cg)(ARGUMENTS)
         real f0[NC], f1[NC * DIM];
         Geometry g;
         POINT_LOAD_AUX(cell)
-        geometry_load(&g, nodes, cell_nodes, stored_geometry, stride, cell);
+        geometry_load(&g, nodes, cell_nodes, stride, cell);
         geometry_point(&g, GEO_GRAD + q * NNODES * DIM);
         CG_STATE(U_L, UT_L)
         DIRECTION(DU_L)

@@ -67,7 +67,7 @@ KERNEL(THREADS) void condense(ARGUMENTS)
   POINT_LOAD_CONSTANTS
   POINT_LOAD_AUX(cell)
   Geometry g;
-  geometry_load(&g, nodes, cell_nodes, 0, stride, cell);
+  geometry_load(&g, nodes, cell_nodes, stride, cell);
   __local real *s = states + lane * STATE_PITCH, *block = blocks + lane * BLOCK_SPACE;
   bool some = false;  // few cells have a state that is not zero, with linear physics
   for (int k = 0; k < ND; ++k) {

@@ -13,7 +13,7 @@ __kernel void hdg_gradient(ARGUMENTS)
   if (cell >= num_cells || point >= NPOINTS) return;
   real u[NC], q[NC * DIM];
   Geometry g;
-  geometry_load(&g, nodes, cell_nodes, 0, stride, cell);
+  geometry_load(&g, nodes, cell_nodes, stride, cell);
   geometry_point(&g, GEO_GRAD + point * NNODES * DIM);
   recovery_state(OP + point * (1 + DIM) * NFUN, x_e, stride, cell, u, q);
   point_physical(&g, NC, q);

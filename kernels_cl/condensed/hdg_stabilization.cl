@@ -14,7 +14,7 @@ __kernel void hdg_stabilization(ARGUMENTS)
   POINT_LOAD_AUX(cell)
   Geometry g;
   real most[NC];
-  geometry_load(&g, nodes, cell_nodes, 0, stride, cell);
+  geometry_load(&g, nodes, cell_nodes, stride, cell);
   for (int c = 0; c < NC; ++c) most[c] = 0;
   for (int p = f * NQF; p < (f + 1) * NQF; ++p) {
     real x[DIM], n[DIM], u[NC], q[NC * DIM], u_t[NC], a[NA + 1], a_x[(NA + 1) * DIM], tau[NC];

@@ -187,7 +187,7 @@ KERNEL(THREADS) void hdg_star(ARGUMENTS)
   const int cell = first + (int)get_group_id(0);
   if (cell >= last) return;
   Geometry g;
-  geometry_load(&g, nodes, cell_nodes, 0, stride, cell);
+  geometry_load(&g, nodes, cell_nodes, stride, cell);
   real shift[NC];  // the mean of u, then the constant that gives u* this mean
   star_system(&g, cell, stride, tables, x_e, work, shift);
   star_eliminate(work);

@@ -1,5 +1,5 @@
 // What the product on straight simplices reads of each cell: the metric of its barycentric gradients, the term of order zero,
-// penalties; one thread an extended cell. After geometry_nodes.clh, point.clh, sipg_flux.clh.
+// penalties; one thread an extended cell. After geometry.clh, point.clh, sipg_flux.clh.
 // needs: ARGUMENTS DIM NC NA NNODES NFACETS AUX_START
 //
 // Arrays, beside CHUNKS of discretizations/sipg/arguments.py, cell fastest
@@ -26,7 +26,7 @@ __kernel void sipg_affine_simplex_data(ARGUMENTS)
   if (cell >= num_cells + num_ghosts) return;
   POINT_LOAD_CONSTANTS
   Geometry g;
-  geometry_load(&g, nodes, cell_nodes, 0, stride, cell);
+  geometry_load(&g, nodes, cell_nodes, stride, cell);
   real gradient[(DIM + 1) * DIM], x[DIM], a[NA + 1], a_x[(NA + 1) * DIM], zero[NC * DIM], f0[NC], f1[NC * DIM];
   barycentric_gradients(&g, gradient);
   for (int d = 0; d < DIM; ++d) {

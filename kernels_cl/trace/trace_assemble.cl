@@ -16,14 +16,14 @@
 //                                 none, where all blocks are set
 //   orientation [cell, F]         row of permutations;  permutations [orientation, NP] node of the cell's facet
 
-static inline void set_or_add(__global stored *entry, bool add, real value) { *entry = add ? *entry + value : value; }
+static inline void set_or_add(__global real *entry, bool add, real value) { *entry = add ? *entry + value : value; }
 
 // Blocks of one tile. Tiles come in ascending order: an item's first cell sets its own block, the second one adds.
 __kernel void trace_assemble(int num_listed, int first, int count, int tile_stride, int stride, int item_step, int row_step,
                              __global const int *list, __global const int *source, __global const int *cells,
                              __global const int *place, __global const int *orientation,
                              __global const int *permutations, __global const int *adjacent,
-                             __global const real *K, __global stored *A, __global stored *T)
+                             __global const real *K, __global real *A, __global real *T)
 {
   const int t = get_global_id(0);
   if (t >= num_listed * M) return;

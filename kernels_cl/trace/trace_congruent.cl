@@ -31,7 +31,7 @@
 #define SUM(i) (((i) & 1) ? sum[(i) / 2].y : sum[(i) / 2].x)
 #define CLEAR_SUMS() for (int i_ = 0; i_ < ROWS / 2; ++i_) sum[i_] = 0
 #define ADD_COLUMN(column, value)                                                                                \
-  for (int i_ = 0; i_ < ROWS / 2; ++i_) sum[i_] += REAL2(((__global const stored2 *)(column))[i_]) * (value)
+  for (int i_ = 0; i_ < ROWS / 2; ++i_) sum[i_] += ((__global const real2 *)(column))[i_] * (value)
 #else
 #define SUMS real sum[ROWS]
 #define SUM(i) sum[i]
@@ -51,7 +51,7 @@ static inline __global const real *facet_values(__global const real *owned, __gl
 
 // y = A x on this rank's facets, ghosts included; with T for D, y = Aᵀ x.
 KERNEL(FACETS * PARTS) void trace_congruent_product(int num_facets, int n_owned, int n_free, int facet_stride,
-                                                    __global const stored *restrict D, GROUP_ARRAYS,
+                                                    __global const real *restrict D, GROUP_ARRAYS,
                                                     __global const int *restrict numbers,
                                                     __global const real *restrict owned, __global const real *restrict tail,
                                                     __global real *restrict y_owned, __global real *restrict y_ghost,
@@ -69,7 +69,7 @@ KERNEL(FACETS * PARTS) void trace_congruent_product(int num_facets, int n_owned,
   facet[0] = here;
 #pragma unroll
   for (int a = 1; a < NA; ++a) facet[a] = adjacent[(head.x * (NA - 1) + a - 1) * FACETS + item];
-  __global const stored *column = D + TABLE_AT(kinds[head.y + code / FACETS], 0, 0) + part * ROWS;
+  __global const real *column = D + TABLE_AT(kinds[head.y + code / FACETS], 0, 0) + part * ROWS;
   SUMS;
   CLEAR_SUMS();
 #pragma unroll
@@ -138,7 +138,7 @@ KERNEL(FACETS * PARTS) void trace_congruent_product(int num_facets, int n_owned,
 
 // Entry (i, column) of each facet's own block; the diagonal if column < 0.
 __kernel void trace_congruent_column(int num_facets, int n_owned, int n_free, int facet_stride, int column,
-                                     __global const stored *D, GROUP_ARRAYS, __global const int *numbers,
+                                     __global const real *D, GROUP_ARRAYS, __global const int *numbers,
                                      __global real *y_owned, __global real *y_ghost)
 {
   const int t = get_global_id(0) / M, i = get_global_id(0) % M;

@@ -19,7 +19,7 @@
 
 // y = A x on this rank's facets, ghosts included.
 __kernel void trace_dbf_product(int num_rows, int n_owned, int n_free, int facet_stride, int row_stride,
-                                __global const stored *restrict A, __global const int *restrict adjacent,
+                                __global const real *restrict A, __global const int *restrict adjacent,
                                 __global const int *restrict numbers, __global const real *restrict owned,
                                 __global const real *restrict tail, __global real *restrict y_owned,
                                 __global real *restrict y_ghost)
@@ -39,7 +39,7 @@ __kernel void trace_dbf_product(int num_rows, int n_owned, int n_free, int facet
 #endif
     for (int k = 0; k < M; ++k) {
       const real value = trace_value(owned, tail, n_owned, numbers, facet_stride, g, k);
-      __global const stored *entry = A + (size_t)(a * M + k) * row_stride + t;
+      __global const real *entry = A + (size_t)(a * M + k) * row_stride + t;
       UNROLL_SHORT for (int i = 0; i < ROWS; ++i) sum[i] += entry[i] * value;
     }
   }
@@ -49,7 +49,7 @@ __kernel void trace_dbf_product(int num_rows, int n_owned, int n_free, int facet
 
 // y = Aᵀ x on this rank's facets, ghosts included.
 __kernel void trace_dbf_transposed(int num_rows, int n_owned, int n_free, int facet_stride, int row_stride,
-                                   __global const stored *restrict A, __global const int *restrict adjacent,
+                                   __global const real *restrict A, __global const int *restrict adjacent,
                                    __global const int *restrict reverse, __global const int *restrict numbers,
                                    __global const real *restrict owned, __global const real *restrict tail,
                                    __global real *restrict y_owned, __global real *restrict y_ghost)
@@ -62,7 +62,7 @@ __kernel void trace_dbf_transposed(int num_rows, int n_owned, int n_free, int fa
     const int slot = reverse[a * facet_stride + f];
     if (slot < 0) continue;
     const int g = adjacent[a * facet_stride + f];
-    __global const stored *column = A + (size_t)(slot * M + k) * row_stride + g * M;
+    __global const real *column = A + (size_t)(slot * M + k) * row_stride + g * M;
     for (int i = 0; i < M; ++i) sum += column[i] * trace_value(owned, tail, n_owned, numbers, facet_stride, g, i);
   }
   trace_set(y_owned, y_ghost, n_owned, n_free, numbers, facet_stride, f, k, sum);
@@ -70,7 +70,7 @@ __kernel void trace_dbf_transposed(int num_rows, int n_owned, int n_free, int fa
 
 // Entry (i, column) of each facet's own block; the diagonal if column < 0.
 __kernel void trace_dbf_column(int num_rows, int n_owned, int n_free, int facet_stride, int row_stride, int column,
-                               __global const stored *A, __global const int *numbers, __global real *y_owned,
+                               __global const real *A, __global const int *numbers, __global real *y_owned,
                                __global real *y_ghost)
 {
   const int t = get_global_id(0);

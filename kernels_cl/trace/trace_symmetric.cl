@@ -51,14 +51,14 @@ static inline real mean_entry(__global const real *K, int tile_stride, int cell,
 
 // Blocks between the facets of each cell of a tile.
 __kernel void trace_symmetric_pairs(int count, int first_cell, int tile_stride, __global const int *orientation,
-                                    __global const int *permutations, __global const real *K, __global stored *pairs)
+                                    __global const int *permutations, __global const real *K, __global real *pairs)
 {
   const int t = get_global_id(0);
   if (t >= count * MC) return;
   const int cell = t % count, a = t / count / M, i = t / count % M;
   __global const int *turned = orientation + (size_t)(first_cell + cell) * F;
   const int row = a * M + oriented(permutations, turned[a], i), patch = (first_cell + cell) / CELLS;
-  __global stored *block = pairs + (size_t)patch * (PAIRS * M * M) * CELLS + (first_cell + cell) % CELLS;
+  __global real *block = pairs + (size_t)patch * (PAIRS * M * M) * CELLS + (first_cell + cell) % CELLS;
   for (int b = 0; b < a; ++b)
     for (int k = 0; k < M; ++k) {
       const int column = b * M + oriented(permutations, turned[b], k);
@@ -72,7 +72,7 @@ __kernel void trace_symmetric_own(int num_listed, int first_cell, int count, int
                                   __global const int *list, __global const int *first, __global const int *cells,
                                   __global const int *local_facet, __global const int *orientation,
                                   __global const int *permutations,
-                                  __global const real *K, __global stored *own)
+                                  __global const real *K, __global real *own)
 {
   const int t = get_global_id(0);
   if (t >= num_listed * M) return;
@@ -86,7 +86,7 @@ __kernel void trace_symmetric_own(int num_listed, int first_cell, int count, int
     for (int k = 0; k <= i; ++k) {
       const int column = here * M + oriented(permutations, turned, k);
       const real mean = mean_entry(K, tile_stride, cell, row, column);
-      __global stored *entry = own + own_entry(i, k, f, first[2 * patch + 1], first[2 * patch + 3]);
+      __global real *entry = own + own_entry(i, k, f, first[2 * patch + 1], first[2 * patch + 3]);
       *entry = side ? *entry + mean : mean;
     }
   }
@@ -108,7 +108,7 @@ static inline void pair_of(int round, int part, int *a, int *b)
 
 // y of the two facets of a pair += its block times x, and its transpose times x. An essential facet (`none`) has x = 0
 // and a y that is left alone; entries are read there too, so that no load waits for a branch.
-static inline void add_pair(__global const stored *restrict entry, int here, int there, int none, __local const real *x,
+static inline void add_pair(__global const real *restrict entry, int here, int there, int none, __local const real *x,
                             __local real *y)
 {
 #if M <= 10
@@ -137,7 +137,7 @@ static inline void add_pair(__global const stored *restrict entry, int here, int
 }
 
 // y of one place += its own block times x.
-static inline void add_own(__global const stored *restrict entry, size_t stride, __local const real *x, __local real *y)
+static inline void add_own(__global const real *restrict entry, size_t stride, __local const real *x, __local real *y)
 {
   for (int i = 0; i < M; i += CHUNK) {
     real xi[CHUNK], yi[CHUNK];
@@ -167,8 +167,8 @@ static inline void add_own(__global const stored *restrict entry, size_t stride,
 // y = A x of the facets that each patch owns, from its own cells; the rest into `cut`.
 KERNEL(CELLS * PARTS)
 void trace_symmetric_product(int num_cells, int n_owned, int n_free, int cell_stride, int number_stride, int most,
-                             __global const stored *restrict pairs,
-                             __global const stored *restrict own, __global const int *restrict first,
+                             __global const real *restrict pairs,
+                             __global const real *restrict own, __global const int *restrict first,
                              __global const int *restrict facet, __global const ushort *restrict slot,
                              __global const int *restrict numbers, __global const real *restrict owned,
                              __global const real *restrict tail, __global real *restrict y_owned,
@@ -232,7 +232,7 @@ __kernel void trace_symmetric_cut(int num_listed, int n_owned, int n_free, int n
 
 // Entry (i, column) of each facet's own block; the diagonal if column < 0. order [facet]: in that of `own`.
 __kernel void trace_symmetric_column(int num_facets, int n_owned, int n_free, int number_stride, int column,
-                                     __global const stored *own, __global const int *first,
+                                     __global const real *own, __global const int *first,
                                      __global const int *cells, __global const int *order,
                                      __global const int *numbers, __global real *y_owned, __global real *y_ghost)
 {

@@ -24,9 +24,9 @@ def kernel_folder() -> Path:
 
 @cache
 def kernel_text(name: str) -> str:
-    """Text of the kernel file `name`."""
-    path = _paths(kernel_folder()).get(name)
-    if path is None:
+    """Text of the kernel file `name`, or of one elsewhere by its path."""
+    path = _paths(kernel_folder()).get(name, Path(name))
+    if not path.is_file():
         known = ", ".join(kernel_names())
         raise DeviceError(f"no kernel file '{name}' in {kernel_folder()}; it has {known}")
     return path.read_text(encoding="utf-8")

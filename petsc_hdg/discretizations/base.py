@@ -202,10 +202,6 @@ class Discretization:
         """Starts and PETSc columns of this rank's rows if the matrices' values come row by row, else None."""
         return None
 
-    def matrix_blocks(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """The same of blocks of `block_size` unknowns, if the matrix is made of such."""
-        return None
-
     @cached_property
     def geometry_element(self) -> ReferenceElement:
         return ReferenceElement(self.mesh.cell, self.mesh.geometry.degree)

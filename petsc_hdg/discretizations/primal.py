@@ -22,7 +22,6 @@ POINTWISE = signature("""
     real t: time; real shift: derivative of u_t by u; const real *constants_ [NCONST]
     const int *dofs [NDOF, stride]: compact numbers, [cell, NDOF] for gather_cells.clh
     const real *nodes [node, DIM]: coordinates; const int *cell_nodes [NNODES, stride]
-    const real *stored_geometry [DIM * DIM + 1, stride]: inverse Jacobian and |det|, for geometry_stored.clh
     const real *aux [NAUX, stride]: auxiliary rows
     const real *tables: those that constant memory does not hold, laid end to end
     const real *u_owned [n_owned]: state; const real *u_tail: ghosts, then essential values
@@ -217,7 +216,7 @@ class PrimalDiscretization(Discretization):
         return {**self._dof_tables(), **tables, "FACET_WEIGHTS": weights, "FACET_NORMALS": normals}
 
     def _sources(self, *files: str) -> tuple[str, ...]:
-        return ("geometry.clh", "geometry_nodes.clh", "point.clh", self.gather_file, "cg_point.clh", *files)
+        return ("geometry.clh", "point.clh", self.gather_file, "cg_point.clh", *files)
 
     def volume_specs(self) -> dict[str, KernelSpec]:
         """Specs of `cg_residual` and `cg_action`."""

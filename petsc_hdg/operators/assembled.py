@@ -1,4 +1,4 @@
-"""The Jacobian as a PETSc AIJ or BAIJ matrix, filled from the device's element matrices: row by row where the device
+"""The Jacobian as a PETSc AIJ matrix, filled from the device's element matrices: row by row where the device
 sums them, else through the COO interface, which does; whether the entries are finite."""
 
 from __future__ import annotations
@@ -15,27 +15,19 @@ from .block_rows import MatrixRows
 
 
 class AssembledMatrix:
-    """A matrix and the order in which element matrices are handed to it. Collective.
-
-    mat_type: "aij", or "baij" where the values come row by row in blocks of one size.
-    """
+    """A matrix and the order in which element matrices are handed to it. Collective."""
 
     mat = Alive("The matrix of a problem")
     is_coarse = False  # whether it is a coarse level's, which GPUs sum up whole on each of several ranks
 
-    def __init__(self, operator, sizes, comm, vec_type: str, mat_type: str = "aij"):
+    def __init__(self, operator, sizes, comm, vec_type: str):
         self.operator, disc = operator, operator.discretization
-        suits = mat_type == "aij" and MatrixRows.suit(operator, self.is_coarse)
-        self._row_sums = MatrixRows(operator) if suits else None
+        self._row_sums = MatrixRows(operator) if MatrixRows.suit(operator, self.is_coarse) else None
         rows = self._pattern()
-        self._ahead, self._rows, self._size = None, None, None if rows is None else len(rows[1])
+        self._ahead, self._size = None, None if rows is None else len(rows[1])
         self._filled: int | None = None  # state of the matrix
         self.linearization = -1  # number of the operator's linearization that was filled in
-        if rows is not None and mat_type == "aij":
-            self.mat = csr.aij((sizes, sizes), disc.block_size, *rows, comm)
-        else:
-            self.mat = self._created(sizes, comm, mat_type)
-            self._set_pattern(rows)
+        self.mat = self._by_coo(sizes, comm) if rows is None else csr.aij((sizes, sizes), disc.block_size, *rows, comm)
         self.mat.setVecType(vec_type)
         self.mat.setAttr("petsc_hdg_arrays", operator.arrays)  # for solvers on the device, which see the Mat alone
         self.mat.setAttr("petsc_hdg_rows", None if self._is_part else self._row_sums)
@@ -63,23 +55,16 @@ class AssembledMatrix:
         """Buffers of element matrices of cells, and of facets, None if there are none."""
         return self.operator.matrix_buffers()
 
-    def _created(self, sizes, comm, mat_type: str) -> PETSc.Mat:
-        mat = PETSc.Mat().create(comm)
+    def _by_coo(self, sizes, comm) -> PETSc.Mat:
+        """A matrix with the entries of the COO interface."""
+        mat, disc = PETSc.Mat().create(comm), self.operator.discretization
         mat.setSizes((sizes, sizes))
-        mat.setType(mat_type)
-        mat.setBlockSize(self.operator.discretization.block_size)
+        mat.setType("aij")
+        mat.setBlockSize(disc.block_size)
+        c_library.set_preallocation_coo(mat, *(self._row_sums or disc).matrix_numbers())
+        mat.assemble()  # for what reads the pattern before the first values, such as colouring
+        csr.keep_block_size(mat)
         return mat
-
-    def _set_pattern(self, rows) -> None:
-        """Entries of a matrix by the COO interface, or of BAIJ by its rows."""
-        disc = self.operator.discretization
-        if rows is None:
-            c_library.set_preallocation_coo(self.mat, *(self._row_sums or disc).matrix_numbers())
-            self.mat.assemble()  # for what reads the pattern before the first values, such as colouring
-        else:
-            self.mat.setPreallocationCSR(disc.matrix_blocks() or rows)
-            self._rows = rows
-        csr.keep_block_size(self.mat)
 
     def update(self, shift: float = 0.0) -> None:
         """Fill the matrix at the state, and with the shift, the operator was last linearized at. Collective.
@@ -128,12 +113,9 @@ class AssembledMatrix:
         return self._row_sums.values()
 
     def _set_values(self) -> None:
-        """Sums of element matrices; rows of BAIJ; or rows as they come from the device. Collective."""
+        """Sums of element matrices, or rows as they come from the device. Collective."""
         if self._size is None:
             c_library.set_values_coo(self.mat, self.values())
-        elif self._rows is not None:
-            self.mat.setValuesCSR(*self._rows, self.values().astype(c_library.SCALAR, copy=False))
-            self.mat.assemble()
         else:
             with csr.written(self.mat, self._size) as values:
                 self._write(values)

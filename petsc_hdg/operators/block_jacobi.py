@@ -82,7 +82,7 @@ class InvertedBlocks:
 
     places: tuple = 0, 0, None  # what cell_block.cl takes for PLACES
 
-    def __init__(self, operator, count: int, block: int, narrow: bool, singular):
+    def __init__(self, operator, count: int, block: int, singular, narrow: bool = False):
         self.operator, self.arrays, self.count, self.block = operator, operator.arrays, count, block
         self._singular = singular
         self.inverse = self.arrays.empty(max(1, block**2 * count))
@@ -136,7 +136,7 @@ class CellBlocks(InvertedBlocks):
 
     def __init__(self, operator, narrow: bool = False, copy=None):
         self._copy, disc = copy or operator, operator.discretization
-        super().__init__(operator, disc.mesh.num_cells, disc.num_dofs, narrow, _singular_cell)
+        super().__init__(operator, disc.mesh.num_cells, disc.num_dofs, _singular_cell, narrow)
 
     @property
     def kernels(self) -> dict:

@@ -196,8 +196,8 @@ def check_kernels(operator) -> None:
     if disc.is_condensed:
         _check("condensed", operator)
         operator.stores.share()
-        for each in operator.stores.formats:
-            _check("trace", each)
+        if operator.format is not None:
+            _check("trace", operator.format)
         operator.checked = operator.taken
     else:
         for part in operator.members:

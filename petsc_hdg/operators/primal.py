@@ -158,7 +158,6 @@ class PrimalOperator(DeviceOperator):
             "dofs": lambda: self._dofs,
             "nodes": lambda: self._nodes,
             "cell_nodes": lambda: self._cell_nodes,
-            "stored_geometry": lambda: None,
             "aux": lambda: self._aux,
             "tables": lambda: self.arrays.tables_of(kernel.spec),
         }

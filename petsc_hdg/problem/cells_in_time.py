@@ -14,9 +14,9 @@ def num_owned(problem) -> int:
     return problem.operator.state_size if problem.has_cell_states else problem.discretization.dofmap.num_owned
 
 
-def callbacks(problem, trace: PETSc.Mat, assembled, rough, conforming) -> operators.Callbacks:
+def callbacks(problem, trace: PETSc.Mat, assembled, conforming) -> operators.Callbacks:
     """Callbacks of trace and cells, from the matrices of the trace. Collective."""
-    coarse = assembled.mat if assembled is not None else rough or trace
+    coarse = assembled.mat if assembled is not None else trace
     system = operators.StateMatrix(problem.operator, problem.access, trace, coarse, problem.create_vec())
     return operators.StateCallbacks(
         problem.operator, problem.access, system, problem.petsc_comm, problem.vec_type, assembled, conforming

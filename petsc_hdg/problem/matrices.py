@@ -17,7 +17,6 @@ from ..discretizations.condensed.hdg_checks import has_point_flux
 from ..discretizations.symmetry import derivative_kind
 from ..errors import DeviceError, collectively
 from ..operators.check import check_kernels
-from ..options import chosen_mat_type
 from . import cells_in_time, solution_checks
 from .linear import agglomerate_levels, field_splits, kept_levels, null_space, two_level
 
@@ -61,10 +60,10 @@ def callbacks(problem) -> operators.Callbacks:
         assembled = assembled_matrix(problem, sizes)
         levels = agglomerate_levels.agglomerate_levels(problem)
     jacobian, first = _jacobian(problem, sizes, assembled), solution_checks.coercivity_check_of(problem)
-    rough = _rough(problem, sizes, conforming)
     if problem.has_cell_states:
-        calls = cells_in_time.callbacks(problem, jacobian, assembled, rough, conforming)
+        calls = cells_in_time.callbacks(problem, jacobian, assembled, conforming)
     else:
+        rough = _rough(problem, sizes, conforming)
         calls = operators.Callbacks(operator, problem.access, jacobian, assembled, conforming, first, levels, rough)
     eps = float(np.finfo(problem.arrays.real).eps)
     if problem.stores:
@@ -108,8 +107,7 @@ def assembled_matrix(problem, sizes) -> operators.AssembledMatrix | None:
 
 
 def _matrix(problem, sizes) -> operators.AssembledMatrix:
-    kind = chosen_mat_type(problem.options, problem.discretization.matrix_blocks() is not None)
-    assembled = operators.AssembledMatrix(problem.operator, sizes, problem.petsc_comm, problem.vec_type, kind)
+    assembled = operators.AssembledMatrix(problem.operator, sizes, problem.petsc_comm, problem.vec_type)
     if not problem.discretization.is_polytopic:
         null_space.set_near_nullspace(problem.discretization, assembled.mat)
     return assembled
@@ -130,21 +128,16 @@ def _jacobian(problem, sizes, assembled) -> PETSc.Mat:
 
 
 def _rough(problem, sizes, conforming) -> PETSc.Mat | None:
-    """The matrix in single precision for preconditioners: the trace's, where it is stored so, or products that the
-    levels of a conforming subspace smooth."""
-    operator = problem.operator
-    if problem.is_condensed and operator.rough is not None:
-        context = operators.TraceMatrix(operator, problem.access, own=operator.rough)
-    elif conforming is not None and two_level.in_single_precision(problem):
-        try:
-            with stages.stage("compile"), collectively(problem.comm):  # as the operator itself is made
-                copy = operator.in_precision("single")
-                copy.compile()
-        except DeviceError:  # it is not needed: levels are in double precision where there is no room for it
-            return None
-        context = operators.JacobianContext(copy, VecAccess(copy.arrays))
-    else:
+    """The matrix in single precision for preconditioners: products that the levels of a conforming subspace smooth."""
+    if conforming is None or not two_level.in_single_precision(problem):
         return None
+    try:
+        with stages.stage("compile"), collectively(problem.comm):  # as the operator itself is made
+            copy = problem.operator.in_precision("single")
+            copy.compile()
+    except DeviceError:  # it is not needed: levels are in double precision where there is no room for it
+        return None
+    context = operators.JacobianContext(copy, VecAccess(copy.arrays))
     return context.as_mat(sizes, problem.petsc_comm, problem.vec_type)
 
 

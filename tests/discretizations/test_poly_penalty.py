@@ -12,7 +12,6 @@ from scipy.linalg import eigh
 
 from petsc_hdg.discretizations.poly.outline import cell_points, facet_points, find_outline
 from petsc_hdg.discretizations.poly.penalty import FEW, _summed, trace_constants
-from petsc_hdg.discretizations.poly.shapes import shape_numbers
 from petsc_hdg.mesh import Mesh
 from petsc_hdg.mesh.polytopes import Polytopes
 
@@ -93,26 +92,32 @@ def l_shape(arm: float = 0.5) -> tuple[Mesh, Polytopes]:
 def test_shapes():
     """Two L's: an L of arms 1/2 in a square has the diagonal as diameter. One cube."""
     mesh, polytopes = l_shape()
-    found = shape_numbers(mesh, polytopes)
-    np.testing.assert_allclose(found.volume, [0.75, 0.25])
-    np.testing.assert_allclose(found.surface, [4.0, 2.0])
-    np.testing.assert_allclose(found.diameter, [np.sqrt(2), np.sqrt(0.5)])
-    np.testing.assert_allclose(found.radius, [0.375, 0.25])
-    assert found.facets.tolist() == [16, 8]
+    outline = find_outline(mesh, polytopes)
+    np.testing.assert_allclose(np.bincount(polytopes.of_cell, outline.measures.volumes), [0.75, 0.25])
+    np.testing.assert_allclose(np.bincount(outline.polytope, outline.area), [4.0, 2.0])
+    np.testing.assert_allclose(outline.diameters(), [np.sqrt(2), np.sqrt(0.5)])
+    np.testing.assert_allclose(outline.radii(polytopes), [0.375, 0.25])
+    assert outline.start.tolist() == [0, 16, 24]
     cube = Mesh.box((2, 2, 2), comm=PETSc.COMM_SELF)
-    found = shape_numbers(cube, one_polytope(cube))
-    values = [found.volume[0], found.surface[0], found.diameter[0], found.radius[0]]
+    outline = find_outline(cube, one_polytope(cube))
+    values = [
+        outline.measures.volumes.sum(),
+        outline.area.sum(),
+        *outline.diameters(),
+        *outline.radii(one_polytope(cube)),
+    ]
     np.testing.assert_allclose(values, [1, 6, np.sqrt(3), 0.5])
 
 
 @pytest.mark.parametrize("cell", SHAPES)
 def test_shapes_of_single_cells(cell):
     mesh = box_mesh(cell)
-    found = shape_numbers(mesh, Polytopes.of_cells(mesh))
+    polytopes = Polytopes.of_cells(mesh)
+    outline = find_outline(mesh, polytopes)
     corners = mesh.geometry.nodes[mesh.geometry.cell_nodes[: mesh.num_cells]]
     edges = np.linalg.norm(corners[:, :, None] - corners[:, None], axis=3).max(axis=(1, 2))
-    np.testing.assert_allclose(found.diameter, edges)
-    assert found.volume.sum() == pytest.approx(1.0) and (found.radius < edges / 2).all()
+    np.testing.assert_allclose(outline.diameters(), edges)
+    assert outline.measures.volumes.sum() == pytest.approx(1.0) and (outline.radii(polytopes) < edges / 2).all()
 
 
 @pytest.mark.parametrize("scale, positive", [(1, True), (0.51, True), (0.1, False)])

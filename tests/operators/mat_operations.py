@@ -13,8 +13,7 @@ CASES = {
     "cg assembled": {"backend": "cg_gpu", "degree": 1},
     "hdg auto": {"backend": "hdg_gpu", "degree": 1, "pmat": "none"},
     "hdg dbf assembled": {"backend": "hdg_gpu", "degree": 1, "hdg_trace_mat": "dbf", "pmat": "aij"},
-    "hdg element": {"backend": "hdg_gpu", "degree": 1, "hdg_trace_mat": "element", "pmat": "conforming"},
-    "hdg rough": {"backend": "hdg_gpu", "degree": 1, "pmat_precision": "single"},
+    "hdg conforming": {"backend": "hdg_gpu", "degree": 1, "hdg_trace_mat": "dbf", "pmat": "conforming"},
     "sipg": {"backend": "sipg_gpu", "degree": 1},
     "sipg assembled": {"backend": "sipg_gpu", "degree": 1, "pmat": "aij"},
     "poly": {"backend": "poly_gpu", "degree": 1, "pmat": "none"},
@@ -153,7 +152,7 @@ def matrices_of(case: str, comm):
         calls.forget()
         calls.linearize(None, state, calls.jacobian, calls.preconditioning)
 
-    return [calls.jacobian, *([calls.rough] if calls.rough is not None else [])], linearize
+    return [calls.jacobian], linearize
 
 
 def check(case: str, comm) -> None:

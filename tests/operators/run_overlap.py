@@ -30,7 +30,6 @@ CASES = {
     "cg_gpu cell": ({"degree": 2, "kernel": "cell", "pmat": "aij"}, PHYSICS),
     "cg_gpu transpose": ({"degree": 2, "kernel": "transpose"}, PHYSICS),
     "hdg_gpu dbf": ({"degree": 1, "hdg_trace_mat": "dbf"}, PHYSICS),
-    "hdg_gpu element": ({"degree": 1, "hdg_trace_mat": "element", "hdg_share": False}, PHYSICS),
     "hdg_gpu symmetric": ({"degree": 1, "hdg_trace_mat": "symmetric"}, PHYSICS),
     "hdg_gpu congruent": ({"degree": 1, "hdg_trace_mat": "auto"}, CONSTANT),
     "hdg_gpu newton": ({"degree": 1, "hdg_tile_cells": 100}, CUBIC),
@@ -40,7 +39,7 @@ CASES = {
     "poly_gpu": ({"degree": 1}, PHYSICS),
 }
 WAYS = ("one queue", "two queues", "alone")
-BY_ELEMENTS = ("cg_gpu cell", "cg_gpu transpose", "hdg_gpu element")
+BY_ELEMENTS = ("cg_gpu cell", "cg_gpu transpose")
 _between: list = []  # work-items of the launches between a begin and its end, while one is under way
 _log: list[int] = []
 
@@ -141,9 +140,8 @@ def results(name: str, problem: fe.Problem) -> list[np.ndarray]:
         if name.startswith("hdg"):
             border = operator.format.border
             return [twice(lambda out: operator.action(x, out), border.x, border.halo, problem, n)]
-        direction = operator.products.direction if name.startswith("poly") else operator.direction
-        action = operator.products.run if name.startswith("poly") else operator.action  # as on GPUs
-        found = [twice(lambda out: action(x, out), direction, direction.operator.halo, problem, n)]
+        direction = (operator.fine if name.startswith("poly") else operator).direction
+        found = [twice(lambda out: operator.action(x, out), direction, direction.operator.halo, problem, n)]
         if name == "cg_gpu cell":  # of which the matrix is at hand
             matrix = SellMatrix(problem.callbacks.preconditioning, problem.arrays)
             found += [twice(lambda out: matrix.apply(x, out), matrix, matrix.halo, problem, n)]

@@ -15,7 +15,7 @@ from petsc_hdg.operators.vectors import TailedVector
 
 EPS = {"double": 2.0**-52, "single": 2.0**-23}
 ESSENTIAL = {"none": (), "whole": [("left", (0, 1)), ("top", (0, 1))], "partial": [("left", (1,)), ("top", (0, 1))]}
-KINDS = ("dbf", "element", "symmetric")
+KINDS = ("dbf", "symmetric")
 FACES = {"triangle": (16, 12), "quadrilateral": (24, 16), "tetrahedron": (6, 6, 6), "hexahedron": (8, 6, 6)}
 
 
@@ -27,10 +27,10 @@ def made(kind, *arguments, tile=1000, **settings):
     return op, op.format
 
 
-def congruent(op, shape, single: bool = False) -> CongruentFacets:
+def congruent(op, shape) -> CongruentFacets:
     """A format for cells of shapes [cell], one of each having the first of its cells for a representative."""
     found = np.unique(shape, return_index=True)[1]
-    return CongruentFacets(op, single, None, Shapes(np.asarray(shape, np.int32), found.astype(np.int32)))
+    return CongruentFacets(op, None, Shapes(np.asarray(shape, np.int32), found.astype(np.int32)))
 
 
 def direction(op) -> tuple[TailedVector, np.ndarray]:

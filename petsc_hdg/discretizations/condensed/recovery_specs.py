@@ -124,7 +124,7 @@ class RecoverySpecs:
         """The KernelSpec of a kernel of `files` (that of its name), whose work-items share nothing without local_size.
         items, row: of its Launch."""
         disc = self.disc
-        point = ("geometry.clh", "geometry_nodes.clh", "point.clh")
+        point = ("geometry.clh", "point.clh")
         sources = (*point, "hdg_recovery.clh", *(files or (f"{name}.cl",)))
         macros = {**disc.point_macros(), "NFUN": disc.num_functions, **macros}
         how = {"rows": macros.get("NOBJ", 0), "arguments": ARGUMENTS[name], "launch": Launch(1, items, row)}

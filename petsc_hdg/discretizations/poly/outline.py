@@ -12,6 +12,7 @@ from ...reference import ReferenceElement, cell_quadrature, facet_quadrature, is
 from ...threads import in_threads, stable_order
 
 CELLS = 1 << 13  # whose facets' points fit in the cache
+MOST_PAIRS = 1 << 20  # pairs of vertices held at a time
 
 
 class Measures:
@@ -66,6 +67,24 @@ class Outline:
         """Vertices [item, vertex], numbers of geometry nodes."""
         places = np.array(self.mesh.shape.entities[self.mesh.dim - 1])
         return self.mesh.geometry.cell_nodes[self.cell[:, None], places[self.facet]]
+
+    def radii(self, polytopes) -> np.ndarray:
+        """d |K| / |∂K| [polytope], of simplices the radius of the inscribed ball, from the Polytopes themselves."""
+        volume = np.bincount(polytopes.of_cell, self.measures.volumes, polytopes.count)
+        return self.mesh.dim * volume / np.bincount(self.polytope, self.area, polytopes.count)
+
+    def diameters(self) -> np.ndarray:
+        """Largest distance [polytope] of two vertices on the surface."""
+        owner = np.repeat(self.polytope, self.vertices.shape[1])
+        pairs = np.unique(np.stack([owner, self.vertices.ravel()], axis=1), axis=0)
+        start = np.searchsorted(pairs[:, 0], np.arange(len(self.start)))
+        x = self.mesh.geometry.nodes[pairs[:, 1]]
+        found = np.zeros(len(x))
+        for part in portions(np.arange(len(x)), np.diff(start)[pairs[:, 0]], MOST_PAIRS):
+            others, first = joined(start, pairs[part, 0])
+            away = x[others] - np.repeat(x[part], np.diff(first, append=len(others)), axis=0)
+            found[part] = np.maximum.reduceat((away**2).sum(axis=1), first)
+        return np.sqrt(np.maximum.reduceat(found, start[:-1])) if len(x) else np.zeros(0)
 
 
 def find_outline(mesh, polytopes, measures: Measures | None = None) -> Outline:

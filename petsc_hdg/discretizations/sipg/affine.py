@@ -367,7 +367,7 @@ def affine_simplex_specs(disc, classes: bool, reaction: bool, automatic: bool) -
         size //= 2
     precision = disc.options.precision
     product = simplex_product_spec(tables, disc.theta, classes, reaction, automatic, precision, size, rolled)
-    sources = ("geometry.clh", "geometry_nodes.clh", "point.clh", "sipg_flux.clh", "sipg_affine_simplex_data.cl")
+    sources = ("geometry.clh", "point.clh", "sipg_flux.clh", "sipg_affine_simplex_data.cl")
     macros = {**disc._macros(), **disc.flux_macros, "TABLE": "__constant"}
     name, numbers = "sipg_affine_simplex_data", {"AUX_START": disc.auxiliary.starts}
     data = KernelSpec(name, sources, macros, numbers, disc.physics_text, precision, 32, arguments=AFFINE_DATA)

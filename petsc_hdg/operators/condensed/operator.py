@@ -37,7 +37,7 @@ class CondensedOperator(DeviceOperator):
     """
 
     norms, solution_fields, errors, integral_kernel, integrals, boundary_integrals, flux = forwarded("recovery", 7)
-    format, rough = forwarded("stores", 2)
+    (format,) = forwarded("stores", 1)
     shift = 0.0  # of rates, which schemes in time have
 
     def __init__(self, discretization, arrays):
@@ -69,9 +69,8 @@ class CondensedOperator(DeviceOperator):
 
     @property
     def format_kind(self) -> str:
-        """Storage format of the trace matrix: dense blocks need facets that own their unknowns."""
-        kind = self.discretization.options.hdg_trace_mat
-        return kind if kind == "aij" or self.discretization.has_jumps else "element"
+        """Storage format of the trace matrix: blocks need facets that own their unknowns."""
+        return self.discretization.options.hdg_trace_mat if self.discretization.has_jumps else "aij"
 
     # Data and kernels ------------------------------------------------------------------------------------
 
@@ -150,7 +149,7 @@ class CondensedOperator(DeviceOperator):
     @property
     def taken(self) -> tuple:
         """What tells which kernels cells and trace formats take. Collective."""
-        return self.local.classes is not None, *(each.taken for each in self.stores.formats)
+        return self.local.classes is not None, self.format and self.format.taken
 
     def _check_again(self) -> str:
         """Check the kernels that data, or a matrix, have made this operator take after the first check. Returns what is

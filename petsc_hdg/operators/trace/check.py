@@ -8,7 +8,6 @@ from types import SimpleNamespace
 import numpy as np
 
 from ...device import verdicts
-from ...discretizations.base import cell_fastest, padded
 from ...discretizations.congruence import Shapes
 from ..check import judge
 from ..vectors import TailedVector
@@ -32,7 +31,7 @@ def check_trace(trace) -> None:
     results = _results(sample, trace.kind)
     for name in names:
         result = results[name.removeprefix("trace_").removeprefix(f"{trace.kind}_")]
-        judge(trace.kernels[name], *result, "single" if trace.stored.itemsize == 4 else "double")
+        judge(trace.kernels[name], *result, trace.arrays.precision)
 
 
 def _results(s: _Sample, kind: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
@@ -57,7 +56,7 @@ def _expanded(dense) -> np.ndarray:
     """The matrix [row, column] that a DenseBlock holds, free unknowns only."""
     layout, m = dense.layout, dense.layout.block
     shape = (layout.num_slots, m, dense.row_stride)
-    blocks = dense.arrays.to_host(dense.A, shape, dense.stored, name="kernel check")
+    blocks = dense.arrays.to_host(dense.A, shape, name="kernel check")
     count = dense.num_free + dense.dofmap.num_constrained
     found = np.zeros((count, count))
     for slot, facet in zip(*np.nonzero(layout.neighbours >= 0), strict=True):
@@ -74,12 +73,11 @@ class _Sample:
         count = min(CELLS, trace.num_cells)
         self.spaces, self.arrays, self.device = disc.spaces, trace.arrays, trace.operator.device
         self.mesh = SimpleNamespace(num_cells=count, num_inner=count, num_facet_inner=count)
-        self.stride = padded(count)
         self.discretization = self
-        self.dofmap = _few_cells(disc.dofmap, count, trace.layout.block if trace.layout else 1)
+        self.dofmap = _few_cells(disc.dofmap, count, trace.layout.block)
         self.numbers = self.dofmap.compact[self.dofmap.cell_dofs]
         self.shape = np.arange(count, dtype=np.int32)  # cells of one shape have the same matrix
-        given = self, trace.stored != trace.arrays.real, None
+        given = self, None
         if isinstance(trace, CongruentFacets):
             self.shape %= 2
             given = *given, Shapes(self.shape, self.shape[:2])
@@ -91,9 +89,6 @@ class _Sample:
     @property
     def num_free(self) -> int:
         return self.dofmap.num_owned + self.dofmap.num_ghosts
-
-    def cell_dofs(self) -> np.ndarray:
-        return cell_fastest(self.numbers, self.stride)
 
     def fill(self, symmetric: bool) -> None:
         """Random matrices K [cell, row, column], in two tiles."""

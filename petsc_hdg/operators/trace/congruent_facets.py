@@ -26,8 +26,8 @@ class CongruentFacets(TraceFormat):
     rows_alone = True
     parts = None
 
-    def __init__(self, operator, single: bool, layout, shapes: Shapes, kinds: FacetKinds | None = None):
-        super().__init__(operator, single, layout)
+    def __init__(self, operator, layout, shapes: Shapes, kinds: FacetKinds | None = None):
+        super().__init__(operator, layout)
         layout, self.shapes = self.layout, shapes
         self.kinds = kinds = kinds or facet_kinds(layout, shapes.shape)
         self.shape = self.specs.congruent_shape()
@@ -37,7 +37,7 @@ class CongruentFacets(TraceFormat):
         self._groups = [self.arrays.to_device(a, "trace layout") for a in listed]
         self._cells, local = layout.cells[:, kinds.representative], layout.local[:, kinds.representative]
         self._sides = self.facet_array(self._cells), self.facet_array(local)
-        self.blocks, self.transposed = (self.arrays.zeros(self.num_reals, self.stored) for _ in range(2))
+        self.blocks, self.transposed = (self.arrays.zeros(self.num_reals) for _ in range(2))
 
     @cached_property
     def kernels(self) -> dict[str, Kernel]:
@@ -55,7 +55,7 @@ class CongruentFacets(TraceFormat):
     @property
     def nbytes(self) -> int:
         numbers = 0 if self.is_blocked else 4 * self.layout.block * self.facet_stride
-        return 2 * self.num_reals * self.stored.itemsize + self.groups.nbytes + numbers
+        return 2 * self.num_reals * self.arrays.real.itemsize + self.groups.nbytes + numbers
 
     @property
     def flops(self) -> int:
@@ -65,7 +65,7 @@ class CongruentFacets(TraceFormat):
     def description(self) -> str:
         cells = f"{plural(self.shapes.count, 'shape')} of {plural(self.num_cells, 'cell')}"
         facets = f"{plural(self.kinds.count, 'kind')} of {plural(self.num_facets, 'facet')}"
-        return f"matrices of congruent cells, {cells}, {facets} on rank 0, {self.nbytes / 1e6:.1f} MB{self._in_single}"
+        return f"matrices of congruent cells, {cells}, {facets} on rank 0, {self.nbytes / 1e6:.1f} MB"
 
     @property
     def num_parts(self) -> int:

@@ -19,14 +19,14 @@ class DenseBlock(TraceFormat):
     kind = "dbf"
     rows_alone = True
 
-    def __init__(self, operator, single: bool = False, layout=None):
-        super().__init__(operator, single, layout)
+    def __init__(self, operator, layout=None):
+        super().__init__(operator, layout)
         layout, arrays = self.layout, self.arrays
         self.facet_stride = padded(layout.num_facets)
         self.num_rows = layout.num_facets * layout.block
         self.row_stride = padded(self.num_rows)
         self._adjacent = self.facet_array(np.where(layout.neighbours < 0, layout.neighbours[:1], layout.neighbours))
-        self.A = arrays.zeros(self.matrix_reals, self.stored)
+        self.A = arrays.zeros(self.matrix_reals)
 
     @cached_property
     def kernels(self) -> dict[str, Kernel]:
@@ -43,7 +43,7 @@ class DenseBlock(TraceFormat):
     @property
     def nbytes(self) -> int:
         indices = self.layout.num_slots + (0 if self.layout.is_blocked else self.layout.block)
-        return self.matrix_reals * self.stored.itemsize + 4 * indices * self.facet_stride
+        return self.matrix_reals * self.arrays.real.itemsize + 4 * indices * self.facet_stride
 
     @property
     def flops(self) -> int:
@@ -53,7 +53,7 @@ class DenseBlock(TraceFormat):
     def description(self) -> str:
         layout = self.layout
         size = f"{layout.num_slots} blocks of {layout.block} by {layout.block} a facet"
-        stored = f"{self.nbytes / 1e6:.1f} MB{self._in_single}"
+        stored = f"{self.nbytes / 1e6:.1f} MB"
         return f"dense block format, {size}, {plural(layout.num_facets, 'facet')} on rank 0, {stored}"
 
     def add_tile(self, K, first: int, count: int, tile_stride: int | None = None) -> None:

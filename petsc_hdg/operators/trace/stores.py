@@ -1,9 +1,7 @@
 """The formats of a trace matrix by name, of which `auto` moves fewest bytes for a mesh, a physics and a device;
-destinations of condensed matrices: blocks of a format, once or twice, and values to assemble."""
+destinations of condensed matrices: blocks of a format, and values to assemble."""
 
 from __future__ import annotations
-
-from functools import partial
 
 import numpy as np
 
@@ -14,7 +12,6 @@ from ...errors import OptionError
 from .border import border_of
 from .congruent_facets import CongruentFacets
 from .dense_block import DenseBlock
-from .element_matrices import ElementMatrices
 from .format import TraceFormat
 from .symmetric_blocks import SymmetricBlocks
 
@@ -33,23 +30,17 @@ class Automatic(TraceFormat):
     In this order: a dictionary of congruent cells, 16 bytes an unknown and no matrix; on GPUs symmetric blocks, half of
     the entries in two launches, if the matrix is large and until one that is not symmetric comes; dense blocks, one
     launch. On CPUs, where dense blocks are rows of vectors, symmetric ones do not pay.
-    elements: element matrices in the place of all of them but the dictionary.
     """
 
     kind = "auto"
+    can_share = True
 
-    def __init__(self, operator, single: bool = False, layout=None, elements: bool = False):
-        super().__init__(operator, single, layout)
-        self.elements = elements or not self.has_facets
+    def __init__(self, operator, layout=None):
+        super().__init__(operator, layout)
         self.chosen: TraceFormat | None = None
         self.reason = ""
         self._shapes: object = _NEVER
         self._asymmetric = False
-
-    @property
-    def can_share(self) -> bool:
-        """Facets own their unknowns, so that those beside congruent cells have the same blocks."""
-        return self.has_facets
 
     def share(self, shapes) -> None:
         if shapes is not self._shapes:
@@ -65,7 +56,7 @@ class Automatic(TraceFormat):
         return True
 
     def _choose(self) -> None:
-        before, given = self.chosen, (self.operator, self.stored != self.arrays.real, self.layout)
+        before, given = self.chosen, (self.operator, self.layout)
         kinds = facet_kinds(self.layout, self._shapes.shape) if self._shapes is not None else None
         if kinds is not None and 0 < kinds.count <= self.specs.most_kinds:
             self.chosen = None  # its memory first
@@ -81,23 +72,19 @@ class Automatic(TraceFormat):
 
     def _without_copies(self) -> tuple[type[TraceFormat], str]:
         """The best format of cells that differ, and why it is."""
-        if self.elements:
-            return ElementMatrices, "as asked for" if self.has_facets else "because facets share unknowns"
         if not may_be_symmetric(self.operator.device):
             return DenseBlock, "because cells differ, and the device is a CPU"
         if self._asymmetric:
             return DenseBlock, "because the matrix is not symmetric"
         # Products with dense blocks take no longer than the launches of another format.
-        if self.layout.num_dense * self.stored.itemsize <= SMALL:
+        if self.layout.num_dense * self.arrays.real.itemsize <= SMALL:
             return DenseBlock, "because the matrix is small"
         return SymmetricBlocks, "because the matrix is symmetric"
 
     def compile_variants(self) -> None:
         specs = self.specs
-        found = specs.element_matrices() if self.elements else specs.dense_blocks()
-        if self.has_facets:
-            found |= specs.congruent_facets()
-        if not self.elements and may_be_symmetric(self.operator.device):
+        found = specs.dense_blocks() | specs.congruent_facets()
+        if may_be_symmetric(self.operator.device):
             found |= specs.symmetric_blocks(specs.symmetric_shape())
         kernels_of(found, self.operator.device)
 
@@ -132,62 +119,57 @@ class Automatic(TraceFormat):
         self.chosen = self.chosen.copy()
 
 
-ELEMENTS = partial(Automatic, elements=True)
-FORMATS = {"dbf": DenseBlock, "element": ELEMENTS, "symmetric": SymmetricBlocks, "auto": Automatic}
+FORMATS = {"dbf": DenseBlock, "symmetric": SymmetricBlocks, "auto": Automatic}
 
 
-def create_format(kind: str, operator, single: bool = False, layout=None) -> TraceFormat:
+def create_format(kind: str, operator, layout=None) -> TraceFormat:
     """The trace matrix of an operator in format `kind`, one of FORMATS. Raises OptionError for any other."""
     if kind not in FORMATS:
         raise OptionError(f"-hdg_trace_mat {kind} is not a format of stored blocks; these are {', '.join(FORMATS)}")
-    return FORMATS[kind](operator, single, layout)
+    return FORMATS[kind](operator, layout)
 
 
 class TraceStores:
     """The trace matrix of a condensed operator, as it is stored. Making one is collective.
 
-    format: the blocks of products, or None where the matrix is assembled alone.   rough: the preconditioner's, or None.
+    format: the blocks of products, or None where the matrix is assembled alone.
     border: rows that two ranks make up, completed by their owner, or None.
     values [column, cell, row]: of the assembled matrix, kept where `wants_values`; else None.
     """
 
     def __init__(self, operator):
-        self.op, options = operator, operator.discretization.options
-        kind = operator.format_kind
+        self.op, kind = operator, operator.format_kind
         self.format = None if kind == "aij" else create_format(kind, operator)
-        rough = self.format and options.pmat != "aij" and options.pmat_precision == "single"
-        rough = rough and operator.arrays.precision == "double"
-        self.rough = create_format(kind, operator, True, self.format.layout) if rough else None
-        self.formats = [each for each in (self.format, self.rough) if each is not None]
-        self.border = border_of(operator) if self.format is not None and self.format.has_facets else None
-        for each in self.formats:
-            each.border = self.border
+        self.border = border_of(operator) if self.format is not None else None
+        if self.format is not None:
+            self.format.border = self.border
         self.values: np.ndarray | None = None
         self.wants_values = False
 
     def compile(self) -> None:
         """Compile what products need. Not collective."""
-        [each.kernels for each in self.formats]
+        if self.format is not None:
+            self.format.kernels  # noqa: B018
         if self.border is not None:
             self.border.kernels  # noqa: B018
 
     def compile_variants(self) -> None:
         """Compile what other meshes would take, too. Not collective."""
-        for each in self.formats:
-            each.compile_variants()
+        if self.format is not None:
+            self.format.compile_variants()
 
     @property
     def description(self) -> str:
         """Storage of the matrix in a few words. Collective."""
         self.share()
-        return "; for the preconditioner ".join(each.description for each in self.formats)
+        return self.format.description if self.format is not None else ""
 
     # Filling ---------------------------------------------------------------------------------------------
 
     def share(self) -> None:
-        """Tell the formats of the shapes of cells. Collective."""
-        for each in self.formats:
-            each.share(self.op.shapes if each.can_share else None)
+        """Tell the format of the shapes of cells. Collective."""
+        if self.format is not None:
+            self.format.share(self.op.shapes if self.format.can_share else None)
 
     def begin(self) -> None:
         """Empty the stores before the tiles of a condensation come. Collective."""
@@ -196,13 +178,13 @@ class TraceStores:
             shape = (disc.num_trace_dofs, disc.mesh.num_cells, disc.num_trace_dofs)
             self.values = np.empty(shape, dtype=self.op.arrays.real)
         self.share()
-        for each in self.formats:
-            each.clear()
+        if self.format is not None:
+            self.format.clear()
 
     def take(self, schur, first: int, count: int, batch: int) -> None:
         """Put the matrices of a tile where they are wanted."""
-        for each in self.formats:
-            each.add_tile(schur, first, count, batch)
+        if self.format is not None:
+            self.format.add_tile(schur, first, count, batch)
         if self.border is not None:
             self.border.take(schur, first, count, batch)
         if self.wants_values:
@@ -212,14 +194,14 @@ class TraceStores:
 
     def take_shapes(self, classes) -> bool:
         """Take the matrices of the shapes of cells. Returns whether they are all that is wanted."""
-        found = [each.add_shapes(classes.schur, classes.shapes) for each in self.formats]
+        found = self.format is None or self.format.add_shapes(classes.schur, classes.shapes)
         if self.border is not None:
             self.border.take_shapes(classes.schur, classes.shapes)
-        return all(found) and not self.wants_values
+        return found and not self.wants_values
 
     def retry(self) -> bool:
-        """True if a format chose another one by what came, so that all tiles are to come again. Collective."""
-        return any([each.retry() for each in self.formats])
+        """True if the format chose another one by what came, so that all tiles are to come again. Collective."""
+        return self.format is not None and self.format.retry()
 
     def exchange(self) -> None:
         """Complete the rows that two ranks make up, once all tiles have come. Collective."""

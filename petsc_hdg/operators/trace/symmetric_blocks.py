@@ -31,8 +31,8 @@ class SymmetricBlocks(TraceFormat):
     kind = "symmetric"
     parts = None
 
-    def __init__(self, operator, single: bool = False, layout=None):
-        super().__init__(operator, single, layout)
+    def __init__(self, operator, layout=None):
+        super().__init__(operator, layout)
         self.asymmetric = False
         self.cell_stride, self.facet_stride = padded(self.num_cells), padded(self.layout.num_facets)
         self._lay_out(self.specs.symmetric_shape())
@@ -51,7 +51,7 @@ class SymmetricBlocks(TraceFormat):
         )
         self._left = arrays.empty(max(1, patches.cut.shape[1] * layout.block))
         self._local = opencl().LocalMemory(self._local_bytes(patches))
-        self.pairs, self.own = (arrays.zeros(n, self.stored) for n in self._sizes)
+        self.pairs, self.own = (arrays.zeros(n) for n in self._sizes)
 
     def _local_bytes(self, patches) -> int:
         return self.shape.local_reals(patches.most) * self.arrays.real.itemsize
@@ -75,7 +75,7 @@ class SymmetricBlocks(TraceFormat):
     @property
     def nbytes(self) -> int:
         numbers = 0 if self.is_blocked else 4 * self.layout.block * self.facet_stride
-        return sum(self._sizes) * self.stored.itemsize + self.patches.nbytes + numbers
+        return sum(self._sizes) * self.arrays.real.itemsize + self.patches.nbytes + numbers
 
     @property
     def flops(self) -> int:
@@ -85,7 +85,7 @@ class SymmetricBlocks(TraceFormat):
     def description(self) -> str:
         m = self.layout.block
         size = f"blocks of {m} by {m} of {plural(self.num_cells, 'cell')} on rank 0"
-        return f"symmetric blocks, each once, {size}, {self.nbytes / 1e6:.1f} MB{self._in_single}"
+        return f"symmetric blocks, each once, {size}, {self.nbytes / 1e6:.1f} MB"
 
     @property
     def num_parts(self) -> int:
@@ -122,7 +122,7 @@ class SymmetricBlocks(TraceFormat):
             raise SolveError("the trace matrix is not symmetric: use -hdg_trace_mat auto or dbf")
         owned, free, numbers = self.dofmap.num_owned, self.num_free, padded(self.layout.num_facets)
         cells = self.shape.cells
-        first, last = self.part_range(part, self.inner_cells, self.patches.count * cells, cells)
+        first, last = self.part_range(part, self.layout.num_inner_cells, self.patches.count * cells, cells)
         self.kernels["trace_symmetric_product"].of_part(part)(
             last // cells * self.shape.threads, self.num_cells, owned, free, self.cell_stride, numbers,
             self.patches.most, self.pairs, self.own, self._first, self._facet, self._slot, self._numbers,
