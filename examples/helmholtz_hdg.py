@@ -10,7 +10,7 @@ paper's, which are integrated at few points (docs/papers.md); NGSolve has the sa
 
 Scheme: HDG (-fe_backend hdg_gpu): matrices of the cells, assembly facet by facet, conjugate gradients on the trace,
 local solve. The paper's errors stall at 1e-9, these fall on.
-Things to try: -ksp_rtol 1e-6 (now they stall), -fe_quadrature_degree 12, -hdg_tau 100, -hdg_trace_mat dbf,
+Things to try: -ksp_rtol 1e-6 (now they stall), -fe_quadrature_degree 12, -hdg_tau 100, -hdg_trace_mat element,
 -pc_type gamg -fe_pmat aij, -fe_backend cg_gpu -cg_condense -pc_type jacobi.
 """
 

@@ -9,7 +9,7 @@ Scheme: HDG (-fe_backend hdg_gpu) on quadrilaterals. PETSc's SNES sees the trace
 problem inside each cell is solved on the device, to rounding, by Newton's method from the last solution on; the
 Jacobian on the trace is the derivative of that, so SNES converges quadratically. The stabilization is that of the
 fastest wind: |b·n|, as |u| ≤ 1.
-Things to try: -fe_degree 5, -epsilon 0.003 -faces 32, -hdg_tau 0.3, -hdg_local_max_it 1, -hdg_trace_mat dbf.
+Things to try: -fe_degree 5, -epsilon 0.003 -faces 32, -hdg_tau 0.3, -hdg_local_max_it 1, -hdg_trace_mat element.
 """
 
 import sys

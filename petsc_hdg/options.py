@@ -29,7 +29,7 @@ PMATS = ("auto", "aij", "conforming", "agglomerates", "none")
 PRODUCTS = ("auto", "kernels")
 PROGRESS = ("auto", "on", "off")
 VARIANTS = ("auto", "cell", "transpose", "tensor", "patch")
-TRACE_MATS = ("auto", "dbf", "symmetric", "aij")
+TRACE_MATS = ("auto", "dbf", "element", "symmetric", "aij")
 CG_STABILIZATIONS = ("none", "supg")
 PENALTIES = ("shahbazi", "paper")
 SIPG_KERNELS = ("auto", "affine", "fused", "split")
@@ -146,7 +146,7 @@ class Options:
     )
     hdg_trace_mat: str = option(
         "auto",
-        "trace matrix storage: dense facet blocks, packed symmetric blocks, PETSc AIJ",
+        "trace matrix storage: dense facet blocks, element matrices, packed symmetric blocks, PETSc AIJ",
         choices=TRACE_MATS,
     )
     hdg_share: bool = option(True, "shared local solvers and trace matrices of congruent cells")

@@ -14,7 +14,7 @@ from petsc_hdg.options import Options
 SCHEME_OPTIONS = {
     "hdg_tau": ("1 + fabs(n[0])", "1 + fabs(n[0])"),
     "hdg_flux": ("pointwise", "pointwise"),
-    "hdg_trace_mat": ("symmetric", "symmetric"),
+    "hdg_trace_mat": ("element", "element"),
     "hdg_share": ("false", False),
     "hdg_keep": ("false", False),
     "hdg_tile_cells": ("4096", 4096),

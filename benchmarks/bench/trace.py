@@ -149,8 +149,8 @@ class TraceCopies:
         return trace, fill
 
     def congruent(self):
-        """A dictionary of random symmetric matrices, one for each shape of cell, handed over where they are read."""
-        trace = create_format("auto", self)
+        """Element matrices with a random symmetric one for each shape of cell, handed over where they are read."""
+        trace = create_format("element", self)
         cells, size = self.tile.num_cells, self.spaces[0].num_dofs
         one = same_geometry(self.tile.geometry, np.zeros(cells, dtype=np.int64), cells)
         trace.share(Shapes(np.tile(one.shape, self.mesh.num_cells // cells), one.representative))
@@ -214,6 +214,7 @@ def _row(title, disc, device, seconds, nbytes, flops, copy, peer=None) -> dict:
 MEASUREMENTS = {
     "dbf": product_row("dbf", False),
     "dbf assembly": assembly_row,
+    "element": product_row("element", False),
     "symmetric": product_row("symmetric", True),
 }
 CONGRUENT = {"element congruent": congruent_row}

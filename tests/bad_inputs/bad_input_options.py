@@ -118,7 +118,7 @@ BAD_OPTIONS = {
     ),
     "unknown trace matrix": (
         lambda c, f: by_database(c, hdg_trace_mat="csr"),
-        "-hdg_trace_mat csr: not known; valid are auto, dbf, symmetric, aij",
+        "-hdg_trace_mat csr: not known; valid are auto, dbf, element, symmetric, aij",
     ),
     "penalty of no effect": (
         lambda c, f: by_database(c, fe_backend="sipg_gpu", sipg_penalty_scale="0"),

@@ -7,8 +7,10 @@ import pytest
 from bare_trace import BareTrace
 from sample_meshes import SHAPES
 
-from petsc_hdg.discretizations.dofmap import dof_nodes
+from petsc_hdg.discretizations.dofmap import FieldSpace, dof_nodes
 from petsc_hdg.discretizations.trace.layout import trace_layout
+from petsc_hdg.errors import OptionError
+from petsc_hdg.reference import ReferenceElement
 
 SLOTS = {"triangle": 5, "quadrilateral": 7, "tetrahedron": 7, "hexahedron": 11}
 ESSENTIAL = {"none": (), "whole": [("left", (0, 1)), ("top", (0, 1))], "partial": [("left", (1,)), ("top", (0, 1))]}
@@ -81,3 +83,10 @@ def test_facets_of_tiles(cell):
     for first, count in ((0, half), (half, n - half)):
         expected = np.unique(layout.facets[first : first + count])
         np.testing.assert_array_equal(layout.facets_of_cells(first, count), expected)
+
+
+def test_unknowns_shared_by_facets_are_refused():
+    disc = BareTrace("triangle", 1, 1)
+    space = FieldSpace("u", ReferenceElement("triangle", 1), 1, 0, 0, 0)
+    with pytest.raises(OptionError, match="field 'u' has unknowns that facets share: use -hdg_trace_mat element"):
+        trace_layout(disc.mesh, disc.dofmap, space)

@@ -13,7 +13,7 @@ CASES = {
     "cg assembled": {"backend": "cg_gpu", "degree": 1},
     "hdg auto": {"backend": "hdg_gpu", "degree": 1, "pmat": "none"},
     "hdg dbf assembled": {"backend": "hdg_gpu", "degree": 1, "hdg_trace_mat": "dbf", "pmat": "aij"},
-    "hdg conforming": {"backend": "hdg_gpu", "degree": 1, "hdg_trace_mat": "dbf", "pmat": "conforming"},
+    "hdg element": {"backend": "hdg_gpu", "degree": 1, "hdg_trace_mat": "element", "pmat": "conforming"},
     "sipg": {"backend": "sipg_gpu", "degree": 1},
     "sipg assembled": {"backend": "sipg_gpu", "degree": 1, "pmat": "aij"},
     "poly": {"backend": "poly_gpu", "degree": 1, "pmat": "none"},

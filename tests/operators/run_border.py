@@ -22,7 +22,7 @@ MILD = "for (d = 0; d < dim; ++d) f1[d] = (2 + x[1])*u_x[d];"
 PLAIN = "for (d = 0; d < dim; ++d) f1[d] = u_x[d];"
 CASES = {
     "dense block": ("triangle", (5, 4), {"hdg_trace_mat": "dbf"}, FLOW),
-    "7 blocks": ("quadrilateral", (4, 4), {"hdg_trace_mat": "dbf"}, FLOW),
+    "element matrices": ("quadrilateral", (4, 4), {"hdg_trace_mat": "element", "hdg_share": False}, FLOW),
     "symmetric blocks": ("tetrahedron", (2, 2, 2), {"hdg_trace_mat": "symmetric"}, MILD),
     "congruent": ("triangle", (24, 20), {"hdg_trace_mat": "auto"}, PLAIN),
 }

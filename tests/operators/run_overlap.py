@@ -30,6 +30,7 @@ CASES = {
     "cg_gpu cell": ({"degree": 2, "kernel": "cell", "pmat": "aij"}, PHYSICS),
     "cg_gpu transpose": ({"degree": 2, "kernel": "transpose"}, PHYSICS),
     "hdg_gpu dbf": ({"degree": 1, "hdg_trace_mat": "dbf"}, PHYSICS),
+    "hdg_gpu element": ({"degree": 1, "hdg_trace_mat": "element", "hdg_share": False}, PHYSICS),
     "hdg_gpu symmetric": ({"degree": 1, "hdg_trace_mat": "symmetric"}, PHYSICS),
     "hdg_gpu congruent": ({"degree": 1, "hdg_trace_mat": "auto"}, CONSTANT),
     "hdg_gpu newton": ({"degree": 1, "hdg_tile_cells": 100}, CUBIC),
@@ -39,7 +40,7 @@ CASES = {
     "poly_gpu": ({"degree": 1}, PHYSICS),
 }
 WAYS = ("one queue", "two queues", "alone")
-BY_ELEMENTS = ("cg_gpu cell", "cg_gpu transpose")
+BY_ELEMENTS = ("cg_gpu cell", "cg_gpu transpose", "hdg_gpu element")
 _between: list = []  # work-items of the launches between a begin and its end, while one is under way
 _log: list[int] = []
 

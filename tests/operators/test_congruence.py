@@ -115,7 +115,7 @@ def test_conditions_that_matrices_depend_on():
 def test_kinds_of_facets(cell):
     """Facets of a kind have cells of the same shapes in the same places."""
     op = BareTrace(cell, 1, 1, ESSENTIAL["whole"][:1], faces=FACES[cell])
-    layout = create_format("dbf", op).layout
+    layout = create_format("element", op).layout
     shape = np.random.default_rng(3).integers(0, 3, op.mesh.num_cells)
     kinds = facet_kinds(layout, shape)
     sides = [
@@ -133,7 +133,7 @@ def test_groups_of_facets(cell, lowest, monkeypatch):
     """Items of a group give back the facets' kinds and neighbours, those far away too."""
     monkeypatch.setattr(facet_groups_module, "LOWEST", lowest)
     op = BareTrace(cell, 1, 1, ESSENTIAL["whole"][:1], faces=FACES[cell])
-    layout = create_format("dbf", op).layout
+    layout = create_format("element", op).layout
     kinds = facet_kinds(layout, np.random.default_rng(3).integers(0, 3, op.mesh.num_cells))
     size, seen, far = 16, [], 0
     groups = facet_groups(kinds, size)

@@ -94,7 +94,7 @@ def test_sharing_is_taken_back():
     """A dictionary is used while there are shapes and few kinds of facets."""
     op = BareTrace("triangle", 1, 1, faces=FACES["triangle"])
     op.K[:] = op.K[0]
-    trace = create_format("auto", op)
+    trace = create_format("element", op)
     one = Shapes(np.zeros(op.mesh.num_cells, dtype=np.int32), np.zeros(1, dtype=np.int32))
     trace.share(one)
     assert trace.chosen.kind == "congruent" and "kinds of" in trace.description
@@ -103,10 +103,10 @@ def test_sharing_is_taken_back():
     small = trace.nbytes
     trace.share(None)
     op.fill(trace, 100)
-    assert trace.chosen.kind == "dbf" and trace.nbytes > 5 * small
+    assert trace.chosen.kind == "element" and trace.nbytes > 5 * small
     compare(op, trace)
     trace.share(Shapes(np.arange(op.mesh.num_cells, dtype=np.int32), np.arange(op.mesh.num_cells, dtype=np.int32)))
-    assert trace.chosen.kind == "dbf"
+    assert trace.chosen.kind == "element"
 
 
 @pytest.mark.full
@@ -121,7 +121,7 @@ def test_matrices_of_a_problem_are_shared(cell, flux):
     )
     faces = tuple(3 * n for n in FACES[cell][:2]) + FACES[cell][2:]
     mesh = fe.Mesh.box(faces, simplex=cell in ("triangle", "tetrahedron"))
-    *got, trace = real_product(mesh, "auto", physics)
+    *got, trace = real_product(mesh, "element", physics)
     *expected, _ = real_product(mesh, "dbf", physics)
     assert trace.chosen.kinds.count < trace.layout.num_facets / 8
     for a, b in zip(got, expected, strict=True):
@@ -131,6 +131,8 @@ def test_matrices_of_a_problem_are_shared(cell, flux):
 def test_the_view_says_how_the_matrix_is_stored():
     physics = fe.Physics({"u": 1}, f1="for (d = 0; d < dim; ++d) f1[d] = u_x[d];")
     mesh = fe.Mesh.box((24, 24))
-    views = [fe.Problem(mesh, physics, backend="hdg_gpu", hdg_trace_mat=kind).view() for kind in ("auto", "dbf", "aij")]
+    views = [
+        fe.Problem(mesh, physics, backend="hdg_gpu", hdg_trace_mat=kind).view() for kind in ("element", "dbf", "aij")
+    ]
     assert "matrices of congruent cells, 2 shapes of 1152 cells, 8 kinds of 1776 facets" in views[0]
     assert "trace matrix: dense block format" in views[1] and "trace matrix" not in views[2]

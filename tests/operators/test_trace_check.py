@@ -15,6 +15,7 @@ from petsc_hdg.operators.trace.stores import create_format
 
 COMPARED = {
     "dbf": {"trace_assemble"} | {f"trace_dbf_{n}" for n in ("product", "transposed", "column")},
+    "element": {f"trace_element_{n}" for n in ("product", "transposed", "column")},
     "shared": {"trace_congruent_product", "trace_congruent_column"},
     "symmetric": {f"trace_symmetric_{n}" for n in ("product", "cut", "column")},
 }
@@ -44,7 +45,7 @@ def test_first_use_finds_the_kernels_right(kind, cell, essential, precision, ver
     assert max(d for _, _, d in verdicts) < 1e4 * EPS[precision]
 
 
-@pytest.mark.parametrize("kind", ("dbf", "symmetric"))
+@pytest.mark.parametrize("kind", ("dbf", "element", "symmetric"))
 def test_first_use_finds_a_wrong_kernel(kind, verdicts):
     op = BareTrace("triangle", 1, 2)
     trace, name = create_format(kind, op), f"trace_{kind}_product"

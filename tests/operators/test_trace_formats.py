@@ -99,7 +99,7 @@ def dbf_bytes(facets: int, m: int) -> int:
 def test_unknown_formats_are_refused():
     with pytest.raises(
         OptionError,
-        match="-hdg_trace_mat csr is not a format of stored blocks; these are dbf, symmetric, auto",
+        match="-hdg_trace_mat csr is not a format of stored blocks; these are dbf, element, symmetric, auto",
     ):
         create_format("csr", BareTrace("triangle", 0, 1))
 
@@ -107,7 +107,7 @@ def test_unknown_formats_are_refused():
 @pytest.mark.parametrize("ranks", [3])
 def test_three_ranks_equal_aij(mpirun, ranks):
     found = json.loads(mpirun(ranks, Path(__file__).with_name("run_trace.py")).stdout.splitlines()[-1])
-    assert len(found) == 24 and max(max(v.values()) for v in found.values()) < 200 * EPS["double"]
+    assert len(found) == 32 and max(max(v.values()) for v in found.values()) < 200 * EPS["double"]
     assert {k.split()[-1] for k in found} == set(ESSENTIAL) - {"none"}
 
 

@@ -15,7 +15,7 @@ from petsc_hdg.operators.vectors import TailedVector
 
 EPS = {"double": 2.0**-52, "single": 2.0**-23}
 ESSENTIAL = {"none": (), "whole": [("left", (0, 1)), ("top", (0, 1))], "partial": [("left", (1,)), ("top", (0, 1))]}
-KINDS = ("dbf", "symmetric")
+KINDS = ("dbf", "element", "symmetric")
 FACES = {"triangle": (16, 12), "quadrilateral": (24, 16), "tetrahedron": (6, 6, 6), "hexahedron": (8, 6, 6)}
 
 

@@ -54,7 +54,7 @@ CHOICES = {
     "aij": ({}, {"pmat": "aij"}, "aij"),
     "none": ({}, {"pmat": "none"}, "none"),
     "trace matrix aij": ({}, {"hdg_trace_mat": "aij"}, "aij"),
-    "dense blocks": ({}, {"hdg_trace_mat": "dbf"}, "conforming"),
+    "trace matrix of elements": ({}, {"hdg_trace_mat": "element"}, "conforming"),
     "multigrid in single precision": ({}, {"pmat_precision": "single"}, "conforming"),
     "single": ({"ksp_rtol": "1e-5"}, {"precision": "single"}, "conforming"),
     "degree 0": ({}, {"degree": 0}, "conforming"),

@@ -7,7 +7,9 @@ from functools import cached_property
 
 import numpy as np
 
+from ...errors import OptionError
 from ...threads import stable_order
+from .element import TraceElement
 
 
 @dataclass(frozen=True)
@@ -119,7 +121,12 @@ class TraceLayout:
 
 
 def trace_layout(mesh, dofmap, space) -> TraceLayout:
-    """The facet blocks of a trace numbering, whose unknowns are those of facets."""
+    """The facet blocks of a trace numbering. Raises OptionError if the unknowns of `space` are not those of facets."""
+    if not isinstance(space.element, TraceElement):
+        raise OptionError(
+            f"blocks of facets were asked for, but field '{space.name}' has unknowns that facets share: "
+            "use -hdg_trace_mat element or aij"
+        )
     nodes, components = space.element.num_facet_basis, space.components
     block = nodes * components
     numbers = dofmap.compact.reshape(-1, block)

@@ -1,4 +1,4 @@
-"""Kernel specs of the trace matrix in its formats, and of the blocks of its facets."""
+"""Kernel specs of the trace matrix: dense block format, element matrices, facet blocks."""
 
 from __future__ import annotations
 
@@ -51,9 +51,12 @@ class SymmetricShape:
 
 @dataclass(frozen=True)
 class TraceSpecs:
-    """Specs for facet blocks, and cells of `cell_dofs` trace unknowns."""
+    """Specs for cells of `cell_dofs` trace unknowns.
 
-    layout: TraceLayout
+    layout: the facet blocks, None where unknowns are shared by facets (element matrices alone work then).
+    """
+
+    layout: TraceLayout | None
     cell_dofs: int
     precision: str
     limits: DeviceLimits
@@ -80,6 +83,15 @@ class TraceSpecs:
         names = {f"trace_{kind}_{name}": size for name, size in sizes.items()}
         names |= {"trace_assemble": 64} if assembles else {}
         return {name: self._spec(name, sources, macros, size) for name, size in names.items()}
+
+    def element_matrices(self) -> dict[str, KernelSpec]:
+        """Kernels of trace_element.cl, by name, and `assemble`."""
+        macros = {**self._macros(), "NDOF": self.cell_dofs}
+        sources = ("gather_tvector.clh", "trace_element.cl")
+        names = [f"trace_element_{n}" for n in ("store", "product", "transposed", "column")]
+        specs = {n: self._spec(n, sources, macros, 128) for n in names}
+        specs["assemble"] = KernelSpec("assemble", ("assemble.cl",), precision=self.precision, local_size=128)
+        return specs
 
     def congruent_facets(self) -> dict[str, KernelSpec]:
         """Kernels of trace_congruent.cl, by name, and `trace_assemble`."""
@@ -151,13 +163,15 @@ class TraceSpecs:
 
     def _macros(self) -> dict[str, int]:
         layout = self.layout
+        block = layout.block if layout else 1
+        components = layout.components if layout else 1
         return {
             "MC": self.cell_dofs,
-            "F": layout.facets_per_cell,
-            "M": layout.block,
-            "NC": layout.components,
-            "NP": layout.block // layout.components,
-            "BLOCKED": int(layout.is_blocked),
+            "F": layout.facets_per_cell if layout else self.cell_dofs,
+            "M": block,
+            "NC": components,
+            "NP": block // components,
+            "BLOCKED": int(bool(layout) and layout.is_blocked),
         }
 
     def _spec(self, name, sources, macros, local_size, local_bytes: int = 0) -> KernelSpec:

@@ -69,8 +69,9 @@ class CondensedOperator(DeviceOperator):
 
     @property
     def format_kind(self) -> str:
-        """Storage format of the trace matrix: blocks need facets that own their unknowns."""
-        return self.discretization.options.hdg_trace_mat if self.discretization.has_jumps else "aij"
+        """Storage format of the trace matrix: dense blocks need facets that own their unknowns."""
+        kind = self.discretization.options.hdg_trace_mat
+        return kind if kind == "aij" or self.discretization.has_jumps else "element"
 
     # Data and kernels ------------------------------------------------------------------------------------
 

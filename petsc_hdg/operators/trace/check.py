@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from ...device import verdicts
+from ...discretizations.base import cell_fastest, padded
 from ...discretizations.congruence import Shapes
 from ..check import judge
 from ..vectors import TailedVector
@@ -73,8 +74,9 @@ class _Sample:
         count = min(CELLS, trace.num_cells)
         self.spaces, self.arrays, self.device = disc.spaces, trace.arrays, trace.operator.device
         self.mesh = SimpleNamespace(num_cells=count, num_inner=count, num_facet_inner=count)
+        self.stride = padded(count)
         self.discretization = self
-        self.dofmap = _few_cells(disc.dofmap, count, trace.layout.block)
+        self.dofmap = _few_cells(disc.dofmap, count, trace.layout.block if trace.layout else 1)
         self.numbers = self.dofmap.compact[self.dofmap.cell_dofs]
         self.shape = np.arange(count, dtype=np.int32)  # cells of one shape have the same matrix
         given = self, None
@@ -89,6 +91,9 @@ class _Sample:
     @property
     def num_free(self) -> int:
         return self.dofmap.num_owned + self.dofmap.num_ghosts
+
+    def cell_dofs(self) -> np.ndarray:
+        return cell_fastest(self.numbers, self.stride)
 
     def fill(self, symmetric: bool) -> None:
         """Random matrices K [cell, row, column], in two tiles."""

@@ -8,6 +8,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from ...discretizations.base import cell_fastest, padded
+from ...discretizations.trace.element import TraceElement
 from ...discretizations.trace.layout import trace_layout
 from ...discretizations.trace.specs import TraceSpecs
 from ...discretizations.transposition import DeviceLimits
@@ -37,8 +38,11 @@ class TraceFormat:
         device = operator.device
         space = disc.spaces[0]
         self.cell_dofs = space.num_dofs
-        self.layout = layout or trace_layout(disc.mesh, self.dofmap, space)
-        self.is_blocked = self.layout.is_blocked  # what kernels count on
+        self.has_facets = isinstance(space.element, TraceElement)
+        self.layout = layout
+        if layout is None and self.has_facets:
+            self.layout = trace_layout(disc.mesh, self.dofmap, space)
+        self.is_blocked = bool(self.layout and self.layout.is_blocked)  # what kernels count on
         limits = DeviceLimits.of(device)
         self.specs = TraceSpecs(self.layout, self.cell_dofs, self.arrays.precision, limits)
         self._x, self._ghost_sums = TailedVector(operator), self.arrays.empty(max(1, self.dofmap.num_ghosts))
@@ -120,6 +124,12 @@ class TraceFormat:
         else:
             in_parts(self._x, x, partial(run, self._x), out, self._ghost_sums)
 
+    @cached_property
+    def inner_cells(self) -> int:
+        """Cells, the first ones, that have no unknown in common with other ranks."""
+        mesh = self.operator.discretization.mesh
+        return mesh.num_facet_inner if self.has_facets else mesh.num_inner
+
     def part_range(self, part: int | None, inner: int, total: int, step: int) -> tuple[int, int]:
         """First and last item of a part, see overlap.py."""
         return part_range(part, inner, total, step, self.operator.device)
@@ -179,6 +189,8 @@ class TraceFormat:
 
     @cached_property
     def orientation(self) -> tuple:
-        """Device arrays `orientation` and `permutations` of the layout."""
+        """Device arrays `orientation` and `permutations` of the layout, or None where there is none."""
+        if self.layout is None:
+            return None, None
         arrays = (self.layout.orientation, self.layout.permutations)
         return tuple(self.arrays.to_device(a, "trace layout") for a in arrays)

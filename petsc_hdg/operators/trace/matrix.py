@@ -9,6 +9,7 @@ from petsc4py import PETSc
 
 from ...device import Kernel, kernels_of
 from ...discretizations.base import padded
+from ...discretizations.trace.layout import trace_layout
 from ..block_jacobi import BlockJacobi, InvertedBlocks
 from ..matfree import JacobianContext
 
@@ -16,12 +17,15 @@ COPY_VALUES = 1  # of PETSc's MatDuplicateOption
 
 
 class FacetBlocks(InvertedBlocks):
-    """Inverses of the blocks of the facets that a rank owns. Collective."""
+    """Inverses of the blocks of the facets that a rank owns. Collective.
+
+    Raises OptionError if the trace format's unknowns are not those of facets.
+    """
 
     def __init__(self, trace_format):
         self.format, operator = trace_format, trace_format.operator
         disc = operator.discretization
-        self.layout = layout = trace_format.layout
+        self.layout = layout = trace_format.layout or trace_layout(disc.mesh, disc.dofmap, disc.spaces[0])
         super().__init__(operator, layout.num_owned, layout.block, _singular_facet)
         numbers = None if layout.is_blocked else trace_format.facet_array(layout.numbers.T)
         self.places = disc.dofmap.num_owned, padded(layout.num_facets), numbers
@@ -109,7 +113,7 @@ class FacetBlockJacobi(BlockJacobi):
 
     of = "facet"
     missing = (
-        "a stored trace matrix, the PC has none: use -fe_backend hdg_gpu with -hdg_trace_mat auto, or "
+        "a stored trace matrix, the PC has none: use -fe_backend hdg_gpu with -hdg_trace_mat dbf or element, or "
         "-pc_type pbjacobi with aij"
     )
 

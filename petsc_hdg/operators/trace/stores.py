@@ -3,6 +3,8 @@ destinations of condensed matrices: blocks of a format, and values to assemble."
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from ...device import kernels_of
@@ -12,6 +14,7 @@ from ...errors import OptionError
 from .border import border_of
 from .congruent_facets import CongruentFacets
 from .dense_block import DenseBlock
+from .element_matrices import ElementMatrices
 from .format import TraceFormat
 from .symmetric_blocks import SymmetricBlocks
 
@@ -30,17 +33,23 @@ class Automatic(TraceFormat):
     In this order: a dictionary of congruent cells, 16 bytes an unknown and no matrix; on GPUs symmetric blocks, half of
     the entries in two launches, if the matrix is large and until one that is not symmetric comes; dense blocks, one
     launch. On CPUs, where dense blocks are rows of vectors, symmetric ones do not pay.
+    elements: element matrices in the place of all of them but the dictionary.
     """
 
     kind = "auto"
-    can_share = True
 
-    def __init__(self, operator, layout=None):
+    def __init__(self, operator, layout=None, elements: bool = False):
         super().__init__(operator, layout)
+        self.elements = elements or not self.has_facets
         self.chosen: TraceFormat | None = None
         self.reason = ""
         self._shapes: object = _NEVER
         self._asymmetric = False
+
+    @property
+    def can_share(self) -> bool:
+        """Facets own their unknowns, so that those beside congruent cells have the same blocks."""
+        return self.has_facets
 
     def share(self, shapes) -> None:
         if shapes is not self._shapes:
@@ -72,6 +81,8 @@ class Automatic(TraceFormat):
 
     def _without_copies(self) -> tuple[type[TraceFormat], str]:
         """The best format of cells that differ, and why it is."""
+        if self.elements:
+            return ElementMatrices, "as asked for" if self.has_facets else "because facets share unknowns"
         if not may_be_symmetric(self.operator.device):
             return DenseBlock, "because cells differ, and the device is a CPU"
         if self._asymmetric:
@@ -83,8 +94,10 @@ class Automatic(TraceFormat):
 
     def compile_variants(self) -> None:
         specs = self.specs
-        found = specs.dense_blocks() | specs.congruent_facets()
-        if may_be_symmetric(self.operator.device):
+        found = specs.element_matrices() if self.elements else specs.dense_blocks()
+        if self.has_facets:
+            found |= specs.congruent_facets()
+        if not self.elements and may_be_symmetric(self.operator.device):
             found |= specs.symmetric_blocks(specs.symmetric_shape())
         kernels_of(found, self.operator.device)
 
@@ -119,7 +132,8 @@ class Automatic(TraceFormat):
         self.chosen = self.chosen.copy()
 
 
-FORMATS = {"dbf": DenseBlock, "symmetric": SymmetricBlocks, "auto": Automatic}
+ELEMENTS = partial(Automatic, elements=True)
+FORMATS = {"dbf": DenseBlock, "element": ELEMENTS, "symmetric": SymmetricBlocks, "auto": Automatic}
 
 
 def create_format(kind: str, operator, layout=None) -> TraceFormat:
@@ -140,7 +154,7 @@ class TraceStores:
     def __init__(self, operator):
         self.op, kind = operator, operator.format_kind
         self.format = None if kind == "aij" else create_format(kind, operator)
-        self.border = border_of(operator) if self.format is not None else None
+        self.border = border_of(operator) if self.format is not None and self.format.has_facets else None
         if self.format is not None:
             self.format.border = self.border
         self.values: np.ndarray | None = None

@@ -122,7 +122,7 @@ class SymmetricBlocks(TraceFormat):
             raise SolveError("the trace matrix is not symmetric: use -hdg_trace_mat auto or dbf")
         owned, free, numbers = self.dofmap.num_owned, self.num_free, padded(self.layout.num_facets)
         cells = self.shape.cells
-        first, last = self.part_range(part, self.layout.num_inner_cells, self.patches.count * cells, cells)
+        first, last = self.part_range(part, self.inner_cells, self.patches.count * cells, cells)
         self.kernels["trace_symmetric_product"].of_part(part)(
             last // cells * self.shape.threads, self.num_cells, owned, free, self.cell_stride, numbers,
             self.patches.most, self.pairs, self.own, self._first, self._facet, self._slot, self._numbers,
