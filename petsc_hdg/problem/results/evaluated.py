@@ -14,6 +14,7 @@ from petsc4py import PETSc
 
 from ... import stages
 from ...errors import collectively
+from ...mesh.geometry import Locator
 from ...output import FORMATS, Grid, Picture, format_report
 from ...value_checks import FilePath, number, text
 from .. import input_data
@@ -22,7 +23,6 @@ from . import derived_fields, results, solution_values
 from .derived_fields import Derived, cell_fields
 from .point_functions import Exact, integral
 from .rate import rate_of
-from .solution_values import Points
 
 Fields = Mapping[str, object] | Sequence[object] | None  # derived fields, as `field` makes and takes them
 
@@ -237,10 +237,14 @@ class Evaluated:
         t = time_of(u, t)
         return self.locate([state.all() for state in derived_fields.State.of_parts(self, u, t)], points)
 
+    def locate(self, fields: list, points: ArrayLike) -> dict[str, np.ndarray]:
+        """The same of Derived fields, those of each part in a list."""
+        return solution_values.values_at(self, fields, points)
+
     @cached_property
-    def locate(self) -> Points:
-        """Finds values of derived fields at places."""
-        return Points(self)
+    def locators(self) -> list[Locator]:
+        """Finds the cells of each part by place."""
+        return [Locator(part) for part in self.mesh.parts]
 
     def plot(
         self,

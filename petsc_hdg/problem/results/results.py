@@ -284,24 +284,17 @@ def write_after_step(problem, u, t: float, step: int, ends: bool, time: float | 
 
 
 def watch_series(problem, ts) -> None:
-    """Let a TS write a series, if `-fe_output` asks for it."""
+    """Let a TS write a series, if `-fe_output` asks for it: the first state, that after each interval, the last one."""
+    found, last = weakref.ref(problem), []  # the problem may itself keep the TS; the step that was told last
+
+    def monitor(ts, step: int, t: float, u) -> None:
+        problem = found()
+        if problem is not None and last != [step]:  # a TS that goes on tells the present state again
+            last[:] = [step]
+            write_after_step(problem, u, t, step, ends=ts.getConvergedReason() > 0)
+
     if problem.options.output:
-        ts.setMonitor(_TimeMonitor(problem))
-
-
-class _TimeMonitor:
-    """A monitor of TS: writes the first state, that after each interval, and the last one."""
-
-    def __init__(self, problem):
-        self._problem = weakref.ref(problem)  # which may itself keep the TS
-        self._at: int | None = None
-
-    def __call__(self, ts, step: int, t: float, u) -> None:
-        problem = self._problem()
-        if problem is None or step == self._at:  # a TS that goes on tells the present state again
-            return
-        self._at = step
-        write_after_step(problem, u, t, step, ends=ts.getConvergedReason() > 0)
+        ts.setMonitor(monitor)
 
 
 def claim_series(problem, path, what: str, option: str, kind: type[PetscHdgError]) -> None:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import numpy as np
 from mpi4py.MPI import MIN
 
 from ... import stages
 from ...discretizations.dofmap import FieldSpace, build_dofmaps
 from ...errors import OptionError, collectively
-from ...mesh.geometry import Locator
 from ...output import Grid
 from ...output.arrays import cellwise, gather_rows
 from ...value_checks import reals, truth
@@ -102,54 +99,37 @@ def _scattered(numbers: list[np.ndarray], values: list[np.ndarray]) -> np.ndarra
     return found
 
 
-class Points:
-    """Values at places of solutions of one problem, whose cells are sorted by place once."""
-
-    def __init__(self, problem):
-        self.problem = problem
-
-    @cached_property
-    def _locators(self) -> list[Locator]:
-        return [Locator(part) for part in self.problem.mesh.parts]
-
-    def __call__(self, fields: list[list], points) -> dict[str, np.ndarray]:
-        """Values [point, component] of Derived fields, of each part, by name, see Problem.at. Collective."""
-        problem, comm = self.problem, self.problem.comm
+def values_at(problem, fields: list[list], points) -> dict[str, np.ndarray]:
+    """Values [point, component] of Derived fields, of each part, by name, see Problem.at. Collective."""
+    comm = problem.comm
+    with collectively(comm):
+        places = _checked(points, problem.mesh.dim)
+    _agree(comm, places)
+    with stages.stage("output"):
         with collectively(comm):
-            places = _checked(points, problem.mesh.dim)
-        _agree(comm, places)
-        with stages.stage("output"):
-            with collectively(comm):
-                found = [locator.find(places) for locator in self._locators]
-            held = np.array([cell >= 0 for cell, _ in found])
-            rank = self._rank(held.any(axis=0))
-            self._require_all(places, rank)
-            mine = (rank == comm.rank) & (np.arange(len(held))[:, None] == held.argmax(axis=0))  # [part, point]
-            return {of[0].name: self._values(of, found, mine) for of in zip(*fields, strict=True)}
-
-    def _rank(self, held: np.ndarray) -> np.ndarray:
-        """Rank [point] that gives each value, the lowest of those that hold the place; their number for none."""
-        comm, found = self.problem.comm, np.empty(len(held), dtype=np.int64)
-        comm.Allreduce(np.where(held, comm.rank, comm.size).astype(np.int64), found, MIN)
-        return found
-
-    def _require_all(self, places: np.ndarray, rank: np.ndarray) -> None:
-        outside = np.flatnonzero(rank == self.problem.comm.size)
+            found = [locator.find(places) for locator in problem.locators]
+        held = np.array([cell >= 0 for cell, _ in found])
+        rank = np.empty(len(places), dtype=np.int64)  # the lowest that holds each place, their number for none
+        comm.Allreduce(np.where(held.any(axis=0), comm.rank, comm.size).astype(np.int64), rank, MIN)
+        outside = np.flatnonzero(rank == comm.size)
         if len(outside):
             first = ", ".join(f"{x:.6g}" for x in places[outside[0]])
             raise OptionError(
                 f"points outside of the mesh: {len(outside)} of {len(places)}, the first is number {outside[0]} at "
                 f"({first}); give points inside of its cells, which may end short of a curved boundary"
             )
+        mine = (rank == comm.rank) & (np.arange(len(held))[:, None] == held.argmax(axis=0))  # [part, point]
+        return {of[0].name: _values(comm, of, found, mine) for of in zip(*fields, strict=True)}
 
-    def _values(self, of_parts: list, found: list[tuple], mine: np.ndarray) -> np.ndarray:
-        """Values [point, component] of a field on all ranks; found: cells and reference coordinates in each part, of
-        which those of `mine` [part, point] give the value. Collective."""
-        values = np.zeros((mine.shape[1], of_parts[0].components))
-        with collectively(self.problem.comm):
-            for field, (cell, at), here in zip(of_parts, found, mine, strict=True):
-                values[here] = field.sample(at[here][:, None], cell[here])[:, 0]
-        return self.problem.comm.allreduce(values)
+
+def _values(comm, of_parts: list, found: list[tuple], mine: np.ndarray) -> np.ndarray:
+    """Values [point, component] of a field on all ranks; found: cells and reference coordinates in each part, of which
+    those of `mine` [part, point] give the value. Collective."""
+    values = np.zeros((mine.shape[1], of_parts[0].components))
+    with collectively(comm):
+        for field, (cell, at), here in zip(of_parts, found, mine, strict=True):
+            values[here] = field.sample(at[here][:, None], cell[here])[:, 0]
+    return comm.allreduce(values)
 
 
 def _checked(points, dim: int) -> np.ndarray:
