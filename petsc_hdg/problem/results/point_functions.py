@@ -192,7 +192,7 @@ class Integrals:
                     "over=, or label= for the cells of a region."
                 )
             kernel = self._kernel(given, over)
-        inside = slice(None) if label is None else mesh.cell_mask(label)
+        inside = slice(None) if label is None else mesh.cell_mask(label, ", which over= takes")
         with stages.stage("output"), problem.reading(u, t) as buffer:
             if over is None:
                 parts = problem.operator.integrals(kernel, buffer, t)[:, inside]
