@@ -79,23 +79,13 @@ class LocalStage:
         cells = max(1, self.disc.mesh.num_cells)
         if self.disc.options.hdg_tile_cells:
             return min(cells, self.disc.options.hdg_tile_cells)
-        device, parts = self.op.device, self._parts_of_tile
+        scratch = max(self.disc.shape_of(k.spec.name).scratch_entries for k in self.kernels.values())
+        device, parts = self.op.device, [self.arrays.real.itemsize * reals for reals in (self.schur_reals, scratch)]
         most = SHARE * device.memory.free
         if not device.is_gpu and not (self.disc.keeps_inverse and cells * sum(parts) <= most):
             most = min(most, CPU_BYTES)
         most = min(most / sum(parts), device.largest_buffer / max(parts))
         return min(cells, max(PAD, int(most) // PAD * PAD))  # buffers have whole groups of PAD cells
-
-    @cached_property
-    def _parts_of_tile(self) -> tuple[int, int]:
-        """Bytes of one cell in each buffer of a tile: K, scratch memory."""
-        scratch = max(self.disc.shape_of(k.spec.name).scratch_entries for k in self.kernels.values())
-        return self.arrays.real.itemsize * self.schur_reals, self.arrays.real.itemsize * scratch
-
-    @property
-    def tile_bytes(self) -> int:
-        """Bytes of all buffers of a tile."""
-        return padded(self.tile_cells) * sum(self._parts_of_tile)
 
     def tiles(self):
         """(first, count) of each tile."""
@@ -153,11 +143,6 @@ class LocalStage:
         if entries and (buffer is None or buffer.size < entries * self.arrays.real.itemsize):
             buffer = self._scratch[has_matrices] = self.arrays.empty(entries)
         return buffer if entries else None
-
-    @property
-    def scratch_of_condense(self):
-        """Scratch memory as the last `condense` left it."""
-        return self._scratch[True]
 
     def keep_inverse(self) -> None:
         """Note that the last condensation was that of a linearization, until another one."""
