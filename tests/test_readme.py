@@ -43,6 +43,13 @@ def test_table_of_options():
     assert [line for line in text_of(DOCS / "options.md").splitlines() if line.startswith("| `-")] == expected
 
 
+def test_every_option_is_explained():
+    """On some page, beside its row in the table; and pages name no others."""
+    known = {option_name(f) for f in fields(Options) if f.name != "prefix"}
+    prose = "\n".join(re.sub(r"^\| `-.*$", "", text_of(path), flags=re.MULTILINE) for path in GUIDE)
+    assert set(re.findall(r"-((?:fe|hdg|cg|sipg|poly)_[a-z_]+)", prose)) == known
+
+
 def python_of(path: Path) -> str:
     """All Python of a page, as one script."""
     return "\n".join(re.findall(r"```python\n(.*?)```", text_of(path), re.DOTALL))

@@ -73,14 +73,15 @@ class Labels:
         """Return True if points of this height (0 cells, 1 facets) carry the name, on any rank."""
         return name in self._names[height]
 
-    def resolve(self, name: str, height: int) -> list[tuple[str, int]]:
-        """(label, value) pairs that `name` stands for. Raises MeshError that lists the known names."""
+    def resolve(self, name: str, height: int, remedy: str = "") -> list[tuple[str, int]]:
+        """(label, value) pairs that `name` stands for. Raises MeshError that lists the known names; remedy: words for
+        the name of a boundary in the place of a region's, or the other way round."""
         what, other = ("boundary", "cell region") if height else ("cell region", "boundary")
         if not isinstance(name, str):
             raise MeshError(f"A {what} is given by its name, not by {shown(name)}: take them one by one.")
         if self.has(name, height):
             return self._names[height][name]
-        hint = f" ('{name}' is a {other})" if self.has(name, 1 - height) else ""
+        hint = f" ('{name}' is a {other}{remedy})" if self.has(name, 1 - height) else ""
         listed = ", ".join(f"'{known}'" for known in (self.boundaries if height else self.regions)) or "none"
         raise MeshError(f"The mesh has no {what} called '{name}'{hint}; known here: {listed}.")
 

@@ -409,10 +409,10 @@ class Mesh(Described, Cells):
                     np.add.at(counts, points[sides[part.cells, local]][:, closure[d]], 1)
         return self.exchange.sum(counts)
 
-    def cell_mask(self, label: str) -> np.ndarray:
-        """Owned cells of a named region [num_cells] bool. Collective. Raises MeshError."""
+    def cell_mask(self, label: str, remedy: str = "") -> np.ndarray:
+        """Owned cells of a named region [num_cells] bool. Collective. Raises MeshError; remedy: see Labels.resolve."""
         with collectively(self.comm):
-            self.labels_table.resolve(label, 0)
+            self.labels_table.resolve(label, 0, remedy)
         start = self.topology.stratum[self.dim][0]
         mask = self.labels_table.points(label, 0)
         return mask[self.topology.cells[: self.num_cells] - start]

@@ -31,6 +31,7 @@ JUMPS = "petsc_hdg_jumps"  # attribute of a solution: its state and time, what `
 TORN = 0.2  # the same of nonlinear physics of degree 1 and more, whose discrete equations have other solutions, too
 LOOSE = 100.0  # error that is sure, over what the tolerance asks for, up to which nothing is said
 ONCE = 1e-3  # error relative to the solution that is told where a preconditioner alone is the solver
+SINGULAR = 1e-13  # of a matrix: least over largest singular value, about
 ROUNDINGS = 1000.0  # the same over the rounding of the solution
 ROUNDED = 1e-2  # change of a solution by its residual, relative to it, from which rounding in single precision is told
 INVERSE = "petsc_hdg_inverse_diagonal"  # attribute of a Jacobian: state, 1 / diagonal
@@ -54,7 +55,29 @@ def check_solved(problem, u: PETSc.Vec) -> None:
         residual.destroy()
     else:
         require_finite(problem, u)
+    if problem.derivative == "flow" and not problem.has_cell_states:
+        check_determined(problem)
     check_meaning(problem, u)
+
+
+def check_determined(problem) -> None:
+    """Warn, on rank 0, of a law whose last matrix is singular, if LU solves: it magnifies any data. Collective."""
+    matrix, pc = problem.snes.getKSP().getOperators()[0], problem.snes.getKSP().getPC()
+    if pc.getType() != "lu":
+        return
+    data, found = matrix.createVecs()
+    data.setRandom()
+    matrix.mult(data, found)
+    size = found.norm() / data.norm()
+    pc.apply(data, found)
+    if not data.norm() > SINGULAR * size * found.norm() and problem.comm.rank == 0:
+        warn_user(
+            "the steady equations have many solutions, of which this is one: nothing determines the total of a "
+            "component, as the mass in a closed container; put u_t into f0 and solve in pseudo time (-ts_type pseudo) "
+            "from a state with that total"
+        )
+    data.destroy()
+    found.destroy()
 
 
 def iterations(problem) -> str:

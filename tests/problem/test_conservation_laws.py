@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 import sympy
@@ -271,6 +273,23 @@ def test_a_vortex_in_time():
         u = one.solve_in_time(one.interpolate("exact"), 0.03, dt=0.01)
         errors.append(one.errors(u, one.time)["L2"])
     assert errors[1] < 2.5e-3 and np.log2(errors[0] / errors[1]) > 2.6
+
+
+@pytest.mark.skipif(not PETSc.Sys.hasExternalPackage("mumps"), reason="PETSc has no MUMPS")
+def test_a_closed_container_is_told():
+    """Nothing determines the mass of a steady gas between walls."""
+    walls = [gas.no_slip_wall("left", 4.6), gas.no_slip_wall("right", 4.4), gas.no_slip_wall("boundary")]
+    given = {"mach": 0.63, "reynolds": 5.0, "boundary": walls}
+    one = problem(library.compressible_navier_stokes(2, **given), 4, 1)
+    with pytest.warns(UserWarning, match="many solutions.* the mass in a closed container; put u_t into f0"):
+        one.solve(one.interpolate([1.0, 0.0, 0.0, 4.5]))
+    stream = [1.0, 0.5, 0.0, 4.6]
+    given["boundary"] = [gas.far_field("left", stream), gas.far_field("right", stream), gas.slip_wall("boundary")]
+    one = problem(library.compressible_navier_stokes(2, **given), 4, 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        one.solve(one.interpolate(stream))
+    assert one.snes.getKSP().getPC().getType() == "lu"
 
 
 def test_a_failed_linearization_is_forgotten():

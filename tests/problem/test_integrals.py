@@ -212,5 +212,5 @@ def test_refusals(message):
 
 def test_unknown_regions_are_named():
     problem = Problem(box_mesh("triangle", comm=PETSc.COMM_SELF), quadratic(), Options(degree=2, check_kernels=False))
-    with pytest.raises(MeshError, match="no cell region called 'left' .'left' is a boundary."):
+    with pytest.raises(MeshError, match="no cell region called 'left' .'left' is a boundary, which over= takes."):
         problem.integral("x[0]*u[0]", problem.create_vec(), label="left")

@@ -200,13 +200,18 @@ def test_refusals(name):
     assert "\n" not in str(raised.value)
 
 
-@pytest.mark.parametrize("flux", ["lax_friedrichs", "roe", "hll"])
-def test_library(flux):
+LAWS = {f"euler {flux}": (library.euler, {"flux": flux}, 4) for flux in ("lax_friedrichs", "roe", "hll")}
+LAWS["shallow water"] = library.shallow_water, {}, 3
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_library(law):
     """f1 gains ε ∇u, and the stabilization ε of each component."""
-    n, u, u_x = np.array([0.6, 0.8]), np.array([1.0, 0.3, -0.2, 2.0]), np.arange(8.0).reshape(4, 2)
+    make, given, count = LAWS[law]
+    n, u, u_x = np.array([0.6, 0.8]), np.array([1.0, 0.3, -0.2, 2.0])[:count], np.arange(2.0 * count).reshape(count, 2)
     found = []
     for wanted in (False, True):
-        physics = library.euler(2, flux=flux, artificial_viscosity=wanted)
+        physics = make(2, artificial_viscosity=wanted, **given)
         assert [a.name for a in physics.auxiliary] == ["artificial_viscosity"] * wanted
         a, a_x = (np.array([0.7]), np.zeros((1, 2))) if wanted else (None, None)
         functions = physics.interpreter(2)
@@ -214,4 +219,4 @@ def test_library(flux):
         found.append((f1, functions.pw_stabilization(a, a_x, 0, None, n, None, u)))
     (without, tau), (f1, more) = found
     np.testing.assert_allclose(f1 - without, 0.7 * u_x, atol=1e-12)
-    np.testing.assert_allclose(more - tau, 0.7 * (np.eye(4) if flux == "roe" else np.ones(4)), atol=1e-12)
+    np.testing.assert_allclose(more - tau, 0.7 * (np.eye(count) if tau.ndim == 2 else np.ones(count)), atol=1e-12)

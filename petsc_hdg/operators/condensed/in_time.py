@@ -68,7 +68,7 @@ class StateProducts:
         """A⁻¹ r, and -B A⁻¹ r as element vectors of the trace; kept: by scratch memory, where condensation left A⁻¹ of
         these cells. Not collective."""
         name, local = "condense_kept" if kept else "condense_given", self.op.local
-        scratch = local.scratch_of_condense if kept else local.scratch_for(name)
+        scratch = local._scratch[True] if kept else local.scratch_for(name)
         given = {"scratch": scratch, "given": given, "residual": residual, "solution": solution}
         local.launch(self.kernels[name, transposed], cells, *state, **given)
 

@@ -79,23 +79,13 @@ class LocalStage:
         cells = max(1, self.disc.mesh.num_cells)
         if self.disc.options.hdg_tile_cells:
             return min(cells, self.disc.options.hdg_tile_cells)
-        device, parts = self.op.device, self._parts_of_tile
+        scratch = max(self.disc.shape_of(k.spec.name).scratch_entries for k in self.kernels.values())
+        device, parts = self.op.device, [self.arrays.real.itemsize * reals for reals in (self.schur_reals, scratch)]
         most = SHARE * device.memory.free
         if not device.is_gpu and not (self.disc.keeps_inverse and cells * sum(parts) <= most):
             most = min(most, CPU_BYTES)
         most = min(most / sum(parts), device.largest_buffer / max(parts))
         return min(cells, max(PAD, int(most) // PAD * PAD))  # buffers have whole groups of PAD cells
-
-    @cached_property
-    def _parts_of_tile(self) -> tuple[int, int]:
-        """Bytes of one cell in each buffer of a tile: K, scratch memory."""
-        scratch = max(self.disc.shape_of(k.spec.name).scratch_entries for k in self.kernels.values())
-        return self.arrays.real.itemsize * self.schur_reals, self.arrays.real.itemsize * scratch
-
-    @property
-    def tile_bytes(self) -> int:
-        """Bytes of all buffers of a tile."""
-        return padded(self.tile_cells) * sum(self._parts_of_tile)
 
     def tiles(self):
         """(first, count) of each tile."""
@@ -153,11 +143,6 @@ class LocalStage:
         if entries and (buffer is None or buffer.size < entries * self.arrays.real.itemsize):
             buffer = self._scratch[has_matrices] = self.arrays.empty(entries)
         return buffer if entries else None
-
-    @property
-    def scratch_of_condense(self):
-        """Scratch memory as the last `condense` left it."""
-        return self._scratch[True]
 
     def keep_inverse(self) -> None:
         """Note that the last condensation was that of a linearization, until another one."""
@@ -323,25 +308,19 @@ class LocalStage:
         value, name, cell, function = min(found, default=(1.0, "", 0, 0))
         if value > 0:
             return ""
-        cell = int(np.flatnonzero(bad)[cell])
+        cell, place, function = int(np.flatnonzero(bad)[cell]), "in", function - disc.num_interior
+        if function >= 0 and disc.has_jumps:
+            facet, (cells, facets, natural) = function * disc.num_facets_of_cell // disc.num_trace, disc.natural_facets
+            labels = [disc.physics.natural[k].label for k in natural[(cells == cell) & (facets == facet)]]
+            essential = (
+                disc.dofmap.cell_numbers[cell, function * disc.components] - len(values) + disc.dofmap.num_constrained
+            )
+            labels += [disc.physics.dirichlet[disc.essential_points()[0][essential]].label] if essential >= 0 else []
+            place = f"on boundary '{labels[-1]}' of" if labels else "on a facet of"
         return (
-            f"the {name} is {value:.3g} {self._boundary(cell, function - disc.num_interior)}cell {self._where(cell)}, "
-            "where f0 and f1 have no values: change the data or the guess there, begin with a smaller load, or reach "
-            "the steady state by -ts_type pseudo"
+            f"the {name} is {value:.3g} {place} cell {self._where(cell)}, where f0 and f1 have no values: change the "
+            "data or the guess there, begin with a smaller load, or solve in pseudo time (-ts_type pseudo)"
         )
-
-    def _boundary(self, cell: int, function: int) -> str:
-        """Where a function of the trace is in a cell: on a facet, with a boundary that has a condition; < 0: inside."""
-        disc, dofmap = self.disc, self.disc.dofmap
-        if function < 0 or not disc.has_jumps:
-            return "in "
-        facet, (cells, facets, natural) = function * disc.num_facets_of_cell // disc.num_trace, disc.natural_facets
-        own = (
-            dofmap.cell_numbers[cell].reshape(disc.num_facets_of_cell, -1)[facet] - dofmap.num_owned - dofmap.num_ghosts
-        )
-        labels = [disc.physics.dirichlet[k].label for k in disc.essential_points()[0][own[own >= 0]]]
-        labels += [disc.physics.natural[k].label for k in natural[(cells == cell) & (facets == facet)]]
-        return f"on boundary '{labels[0]}' of " if labels else "on a facet of "
 
     def _where(self, cell: int) -> str:
         """A cell in words: its number, rank and centre."""

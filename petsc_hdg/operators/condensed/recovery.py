@@ -17,7 +17,7 @@ from ...errors import OptionError
 from ...reference import ReferenceElement, facet_cell
 
 POOL_BYTES = {True: 1 << 29, False: 1 << 26}  # working memory of u* on a GPU, on a CPU
-KEPT_SHARE = 0.5  # of the memory beside a tile that the matrices U may take
+KEPT_SHARE = 0.25  # of the free memory, of which a tile takes half, that the matrices U may take
 
 
 class Recovery:
@@ -258,8 +258,7 @@ class KeptRecovery:
         """True if U of all cells stays on the device: one tile, and memory enough, on all ranks. Collective."""
         local, device = self.op.local, self.op.device
         nbytes = self.op.arrays.real.itemsize * local.recovery_reals * self.disc.stride
-        left = device.memory.free - local.tile_bytes
-        fits = self.matrices is not None or nbytes <= min(KEPT_SHARE * left, device.largest_buffer)
+        fits = self.matrices is not None or nbytes <= min(KEPT_SHARE * device.memory.free, device.largest_buffer)
         one_tile = local.tile_cells >= self.disc.mesh.num_cells
         shared = local.classes is not None
         return self._is_asked_for and self.disc.mesh.comm.allreduce(shared or (fits and one_tile), MPI.LAND)

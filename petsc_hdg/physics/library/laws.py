@@ -205,15 +205,19 @@ def compressible_navier_stokes(
     return Physics({"u": dim + 2}, f0, f1, helpers=helpers, above=gas.ABOVE, dim=dim, **others)
 
 
-def shallow_water(dim: int = 2, f0: object = None, *, gravity: float = 9.81, **others) -> Physics:
+def shallow_water(
+    dim: int = 2, f0: object = None, *, gravity: float = 9.81, artificial_viscosity: bool = False, **others
+) -> Physics:
     """Shallow water over flat ground, u_t + ∇·F = s with u = (h, h v) and F = (h v, h v⊗v + ½ g h² I).
 
-    Field u = (h, h v) of dim + 1 components; f0 = -s, or u_t - s in time. gravity: g > 0, a constant.
+    Field u = (h, h v) of dim + 1 components; f0 = -s, or u_t - s in time: s = (0, -g h ∇b) over ground of height b.
+    gravity: g > 0, a constant; artificial_viscosity as in `euler`.
     """
     gas.require_dimension("shallow_water", dim)
     others.setdefault("name", "shallow_water")
-    others.setdefault("stabilization", _WATER_STABILIZATION)
+    f1, stabilization = _with_viscosity(artificial_viscosity, "dim + 1", _WATER_FLUX, _WATER_STABILIZATION, others)
+    others.setdefault("stabilization", stabilization)
     others.setdefault("positive", {"depth": lambda u, constants: u[0]})
     others["constants"] = {"gravity": gravity, **dict(others.get("constants") or {})}
     helpers = "\n".join(filter(None, (_HELPERS, others.pop("helpers", ""))))
-    return Physics({"u": dim + 1}, f0, _WATER_FLUX, helpers=helpers, above={"gravity": 0.0}, dim=dim, **others)
+    return Physics({"u": dim + 1}, f0, f1, helpers=helpers, above={"gravity": 0.0}, dim=dim, **others)

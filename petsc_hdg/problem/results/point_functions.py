@@ -180,7 +180,7 @@ def integral(problem, given, u, t: float, label: str | None, over: str | None, s
                 "over=, or label= for the cells of a region."
             )
         kernel = integral_kernel(problem, given, over)
-    inside = slice(None) if label is None else problem.mesh.cell_mask(label)
+    inside = slice(None) if label is None else problem.mesh.cell_mask(label, ", which over= takes")
     with stages.stage("output"), problem.reading(u, t) as buffer:
         if over is None:
             parts = problem.operator.integrals(kernel, buffer, t)[:, inside]
