@@ -1,9 +1,8 @@
-// Functions of polytopes as nodal values on the base cells, and the transpose. After poly_basis.clh.
+// Functions of polytopes as nodal values on the base cells, and the transpose. After poly_basis.clh and poly_sum.clh.
 // needs: DIM NC NB NNODES DEGREE NODE_GEO ROWS LANES CHUNK GROUP UNROLL
 //
 // Sizes
-//   NB  nodes of a base cell;  ROWS functions
-//   GROUP work-items of a work-group, LANES of a team;  CHUNK functions whose sums are added up at a time
+//   NB  nodes of a base cell
 // Arrays
 //   of_cell [stride]            polytope of a base cell;  nodes, cell_nodes [NNODES, stride] as in geometry.clh
 //   first   [polytope + 1]      place of the first unknown: component by component, functions in each
@@ -45,16 +44,14 @@ KERNEL(GROUP) void poly_expand(int num_cells, int stride, __global const real *n
   for (int c = 0; c < NC; ++c) fine[fine_place(num_cells, cell, c * NB + node)] = value[c];
 }
 
-// A team a polytope and component, a work-item a node. Each keeps sums of all functions in registers; at the end they are
-// added up through local memory.
+// A team a polytope and component, a work-item a node.
 KERNEL(GROUP) void poly_restrict(int num_polytopes, int num_cells, int stride, __global const real *nodes,
                                  __global const int *cell_nodes, __global const int *start, __global const int *cells,
                                  __global const int *first, __global const real *boxes, __global const real *fine,
                                  __global real *out)
 {
   __local real share[CHUNK * (GROUP + 1)];
-  const int me = get_local_id(0), lane = me % LANES, team = me / LANES;
-  const int item = (int)get_group_id(0) / NC * (GROUP / LANES) + team, test = (int)get_group_id(0) % NC;
+  POLY_LANE
   const int polytope = item < num_polytopes ? item : 0, size = (first[polytope + 1] - first[polytope]) / NC;
   const int begin = start[polytope], count = item < num_polytopes ? (start[polytope + 1] - begin) * NB : 0;
   real sum[ROWS];
@@ -69,14 +66,5 @@ KERNEL(GROUP) void poly_restrict(int num_polytopes, int num_cells, int stride, _
   }
   const int functions = item < num_polytopes ? size : 0;
   __global real *result = out + first[polytope] + test * size;
-  UNROLL for (int k = 0; k < ROWS; k += CHUNK) {
-    UNROLL for (int b = 0; b < CHUNK; ++b) share[b * (GROUP + 1) + me] = sum[min(k + b, ROWS - 1)];
-    BARRIER_LOCAL();
-    for (int b = lane; b < CHUNK && k + b < functions; b += LANES) {
-      real total = 0;
-      for (int l = 0; l < LANES; ++l) total += share[b * (GROUP + 1) + team * LANES + l];
-      result[k + b] = total;
-    }
-    BARRIER_LOCAL();
-  }
+  POLY_SUM_UP(sum, functions, result)
 }

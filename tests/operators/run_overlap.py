@@ -141,8 +141,9 @@ def results(name: str, problem: fe.Problem) -> list[np.ndarray]:
         if name.startswith("hdg"):
             border = operator.format.border
             return [twice(lambda out: operator.action(x, out), border.x, border.halo, problem, n)]
-        direction = (operator.fine if name.startswith("poly") else operator).direction
-        found = [twice(lambda out: operator.action(x, out), direction, direction.operator.halo, problem, n)]
+        direction = operator.products.direction if name.startswith("poly") else operator.direction
+        action = operator.products.run if name.startswith("poly") else operator.action  # as on GPUs
+        found = [twice(lambda out: action(x, out), direction, direction.operator.halo, problem, n)]
         if name == "cg_gpu cell":  # of which the matrix is at hand
             matrix = SellMatrix(problem.callbacks.preconditioning, problem.arrays)
             found += [twice(lambda out: matrix.apply(x, out), matrix, matrix.halo, problem, n)]

@@ -153,6 +153,14 @@ class Blocks:
         """Place [polytope + 1] of each block of `diagonal`."""
         return np.concatenate([[0], np.cumsum(self.unknowns[: self.count] ** 2)])
 
+    def everything(self) -> tuple[Items, ...]:
+        """All work on the polytopes of one degree (the largest of a polytope and its neighbours): polytope, first and
+        last base cell, first and last facet."""
+        start, each = self.disc.polytopes.cells[0], np.arange(self.count)
+        first, last = self.bounds[self.start[:-1]], self.bounds[self.start[1:]]
+        rows = _rows(each, start[:-1], start[1:], first, last)
+        return _by_degree(rows, self.facet_degrees, np.diff(start) + last - first)
+
     def diagonal_places(self) -> np.ndarray:
         """Place [owned unknown] of each diagonal entry among the values of `diagonal`."""
         sizes = self.unknowns[: self.count]

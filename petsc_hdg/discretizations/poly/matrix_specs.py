@@ -68,15 +68,17 @@ class MatrixSpecs:
             "STATE": fine.flux_macros["STATE"],
             **{k: int(v) for k, v in flags.items()},
         }
-        sources = fine._sources("poly_items.clh", "poly_basis.clh", "poly_volume_point.clh")
+        sources = fine._sources("poly_items.clh", "poly_basis.clh", "poly_volume_state.clh", "poly_volume_point.clh")
         tables, load = fine._cell_tables(fine.quadrature), (load[0], load[1] * points)
         return self._spec("volume", sources, macros, tables, degree, self.volume_slots, load)
 
     def facets(self, degree: int, load: tuple[int, float] = (0, 0.0)) -> KernelSpec:
         """Spec of `poly_facets` for polytopes none of whose neighbours, nor themselves, have a higher degree; load: how
         many items, and interfaces of each."""
-        fine = self.fine
-        headers = ("sipg_facet.clh", "poly_items.clh", "poly_basis.clh", "poly_facet_point.clh")
+        fine, headers = (
+            self.fine,
+            ("sipg_facet.clh", *"poly_items.clh poly_basis.clh poly_facet_sides.clh poly_facet_point.clh".split()),
+        )
         macros = {**fine._macros(), **self._facet_macros}
         sources, load = fine._flux_sources(*headers), (load[0], load[1] * 1e9)
         return self._spec("facets", sources, macros, fine._plain_tables, degree, self.facet_slots, load)

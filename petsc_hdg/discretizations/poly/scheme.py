@@ -8,7 +8,8 @@ from functools import cached_property
 import numpy as np
 from petsc4py import PETSc
 
-from ...codegen import KernelSpec, signature
+from ...codegen import KernelSpec, Launch, signature
+from ...codegen.preamble import CONSTANT_BYTES
 from ...errors import MeshError, OptionError, collectively
 from ...mesh.order import cells_of, extents
 from ...mesh.polytopal.agglomerate import agglomerate
@@ -22,6 +23,7 @@ from ..primal import POINTWISE
 from ..sipg.arguments import AROUND
 from ..sipg.interleaved import unconstrained_dofmap
 from ..sipg.scheme import InteriorPenalty, check_sipg, degrees_of
+from ..symmetry import read_by_text
 from .legendre import exponents, num_basis
 from .matrix import Blocks
 from .outline import Measures
@@ -34,10 +36,15 @@ _ITEMS = signature("""
 VOLUME = POINTWISE + _ITEMS + signature("const int *cells: base cells of all polytopes")
 FACETS = AROUND + _ITEMS + signature("const int *interfaces [interface, 5]; const int *facets")
 FACETS_BY_STEPS = FACETS + signature("const int4 *steps [step]; const int *step_first [interface + 1]")
+ACTION = AROUND + signature("""
+    const real *boxes; int num_items; const int *items [item, 5]; const int *cells; const int *facets
+    const int *of_cell; const int *begin; int n_unknowns: owned ones of the polytopes
+    const real *direction; const real *direction_tail; real *out
+""")
 TRANSFERS = ("poly_expand", "poly_restrict")
 MOST_UNROLLED = 64  # functions whose degrees are numbers in the program
 GPU_GROUP, CPU_GROUP = 64, 1  # work-items of a work-group
-NODES_OF_LANE = 2  # at least, where more work-items share a polytope
+POINTS_OF_LANE = {"nodes": 2, "action": 12}  # at least, where more work-items share a polytope
 CHUNK = 16  # functions whose sums are added up at once
 HIGHEST = 6  # degree of a polytope
 
@@ -258,11 +265,11 @@ class PolytopicDG(Discretization):
             return '_Pragma("nounroll")'
         return '_Pragma("unroll")' if rows <= MOST_UNROLLED else ""
 
-    def _sum_macros(self) -> dict[str, int | str]:
-        """Sizes of the sums of `poly_restrict`."""
-        rows, nodes = len(self.exponents), self.fine.num_nodes * self.cells_of_polytope
+    def sum_macros(self, rows: int, points: float, of: str) -> dict[str, int | str]:
+        """Sizes that poly_sum.clh needs for so many functions, and points (`of` a POINTS_OF_LANE) of a polytope on
+        average."""
         group, lanes = (GPU_GROUP, (8, 16, 32)) if self.fine.limits.is_gpu else (CPU_GROUP, (CPU_GROUP,))
-        fitting = [n for n in lanes if n == lanes[0] or NODES_OF_LANE * n <= nodes]
+        fitting = [n for n in lanes if n == lanes[0] or POINTS_OF_LANE[of] * n <= points]
         sizes = {"ROWS": rows, "LANES": fitting[-1], "GROUP": group, "CHUNK": min(rows, CHUNK)}
         return {**sizes, "UNROLL": self.unroll(rows)}
 
@@ -272,19 +279,51 @@ class PolytopicDG(Discretization):
         nodes = fine.element.nodes[fine.tensor_order]
         table = ReferenceElement(self.mesh.cell, 1).tabulate(nodes, 0)[0]
         macros = {**self.basis_macros(), "NB": fine.num_nodes, "NNODES": table.shape[1]}
-        macros |= self._sum_macros()
+        macros |= self.sum_macros(len(self.exponents), fine.num_nodes * self.cells_of_polytope, "nodes")
         tables = {**self.basis_tables(), "NODE_GEO": table}
-        sources = ("poly_basis.clh", "poly_transfer.cl")
-        local = fine.real_bytes * macros["CHUNK"] * (macros["GROUP"] + 1)  # of sums
+        sources = ("poly_basis.clh", "poly_sum.clh", "poly_transfer.cl")
+        local = self._sum_bytes(macros)
         return {
             n: KernelSpec(n, sources, macros, tables, "", self.options.precision, macros["GROUP"], local)
             for n in TRANSFERS
         }
 
+    def action_spec(self, degree: int, facets: float) -> KernelSpec:
+        """Spec of `poly_action` for polytopes none of whose neighbours, nor themselves, have a higher degree; facets:
+        of a polytope on average."""
+        fine, rows = self.fine, num_basis(self.dim, degree, self.space)
+        tested = {test for test, _ in read_by_text(self.physics)}
+        points = fine.quadrature.num_points * self.cells_of_polytope + facets * fine.facet_rules[0][0].num_points
+        files = "sipg_facet poly_facet_sides poly_basis poly_nested poly_volume_state poly_sum".split()
+        at = np.full((degree + 1,) * self.dim, -1, np.int32)
+        at[tuple(self.exponents[:rows].T)] = np.arange(rows)
+        constants = self.basis_tables() | {"FUNCTION_AT": at}
+        macros = {
+            **fine._macros(),
+            **fine.flux_macros,
+            **self.basis_macros(),
+            **self.sum_macros(rows, points, "action"),
+            "DEGREE": degree,
+            "NQ": fine.quadrature.num_points,
+            "TEST_VALUE": int("f0" in tested),
+            "TEST_GRADIENT": int("f1" in tested),
+        }
+        group, teams = macros["GROUP"], macros["GROUP"] // macros["LANES"]
+        local = self._sum_bytes(macros) + fine.real_bytes * teams * macros["NC"] * rows
+        sources = fine._flux_sources(*(f"{name}.clh" for name in files), "poly_action.cl")
+        tables = {**fine._plain_tables, **fine._cell_tables(fine.quadrature)}
+        how = {"arguments": ACTION, "launch": Launch(teams, group * macros["NC"])}
+        how |= {"most": 0 if fine.limits.is_gpu else CONSTANT_BYTES, "constants": constants}
+        return fine.kernel_spec("poly_action", sources, macros, tables, group, local, **how)
+
     @property
     def cells_of_polytope(self) -> float:
         """Base cells of a polytope on average."""
         return self.mesh.num_cells / max(1, self.polytopes.count)
+
+    def _sum_bytes(self, macros) -> int:
+        """Local memory of the sums of poly_sum.clh."""
+        return self.fine.real_bytes * macros["CHUNK"] * (macros["GROUP"] + 1)
 
 
 @dataclass(frozen=True)

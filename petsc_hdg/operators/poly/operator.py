@@ -2,26 +2,86 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from functools import cached_property
 
 import numpy as np
 from mpi4py.MPI import MAX, MIN
 
 from ...device import Kernel, kernels_of
+from ...device.halo import Halo
 from ...discretizations.forwarded import forwarded
 from ...discretizations.poly.outline import find_outline
 from ...errors import MeshError, PhysicsError, collectively
 from ...value_checks import plural
 from ..sipg.check import check_sipg, linearization_kept
 from ..sipg.operator import SIPGOperator
+from ..vectors import TailedVector
 from .matrices import PolytopicMatrices
+
+
+class PolytopicAction:
+    """The kernels `poly_action` of a PolytopicOperator, one a degree; making one is collective."""
+
+    def __init__(self, operator):
+        self.operator, self.arrays, self.dofmap = operator, operator.arrays, operator.dofmap
+        disc, dofmap = operator.discretization, operator.dofmap
+        self.halo = Halo(disc.mesh.comm, dofmap.num_owned, dofmap.ghost_rank, dofmap.ghost_index, operator.arrays)
+        self.direction = TailedVector(self)
+
+    @cached_property
+    def launches(self) -> list:
+        """Kernel, and number of items and their rows [item, 5] of polytopes without ghost neighbours and of others, for
+        each degree."""
+        operator, disc = self.operator, self.operator.discretization
+        outer = np.zeros(disc.polytopes.count, bool)
+        outer[disc.polytopes.of_cell[: disc.mesh.num_cells][disc.fine.neighbours.has_ghost]] = True
+        found = []
+        for items in disc.blocks.everything():
+            facets = float((items.rows[:, 4] - items.rows[:, 3]).mean())
+            kernel = Kernel(disc.action_spec(items.degree, facets), operator.device)
+            of_ghosts = outer[items.rows[:, 0]]
+            parts = [items.rows[~of_ghosts], items.rows[of_ghosts]]
+            found.append((kernel, [(len(rows), self.arrays.to_device(rows, "polytopes")) for rows in parts]))
+        return found
+
+    @cached_property
+    def _faces(self):
+        return self.arrays.to_device(self.operator.discretization.blocks.faces, "polytopes")
+
+    def all_kernels(self) -> dict[str, Kernel]:
+        """Every kernel compiled so far, by name and degree."""
+        compiled = self.__dict__.get("launches", ())
+        return {f"poly_action_{kernel.spec.macros['DEGREE']}": kernel for kernel, *_ in compiled}
+
+    def run(self, du, out) -> None:
+        """out = J du at the state of the operator's `linearize`; polytopes without ghost neighbours are computed while
+        the halo is under way. Collective."""
+        self.direction.begin(du)
+        self._run(out, 0)
+        with nullcontext() if self.halo.alone else self.operator.device.beside():
+            self.direction.end()
+            self._run(out, 1)
+
+    def _run(self, out, part: int) -> None:
+        operator, cells = self.operator, self.operator.discretization.mesh.num_cells
+        lists = {"boxes": operator.boxes, "cells": operator.cells, "facets": self._faces}
+        lists |= {"of_cell": operator.of_cell, "begin": operator.first, "n_unknowns": self.dofmap.num_owned}
+        lists |= {"direction": self.direction.owned, "direction_tail": self.direction.tail, "out": out}
+        for kernel, parts in self.launches:
+            count, rows = parts[part]
+            mine = operator.fine.arguments(kernel, cells, num_items=count, items=rows, **lists)
+            kernel.of_part(part).launch(count, mine)
+
+
+MANY = 8  # base cells of a polytope from which on products on the polytopes are faster on CPUs too
 
 
 class PolytopicOperator:
     """Kernels of a PolytopicDG discretization bound to the buffers they work on; interface as PrimalOperator.
 
     fine: SIPGOperator on the base cells, which works on expanded vectors (owned values of its own numbering).
-    assembly: PolytopicMatrices, which integrate directly on the polytopes.
+    assembly: PolytopicMatrices, products: PolytopicAction, which integrate directly on the polytopes.
     """
 
     norms, repeats = SIPGOperator.norms, True
@@ -38,6 +98,9 @@ class PolytopicOperator:
         self.start, self.cells = to_device(start, "polytopes"), to_device(cells, "polytopes")
         self._expanded = {name: arrays.zeros(max(1, self.fine.dofmap.num_owned)) for name in ("u", "u_t", "out")}
         self.assembly = PolytopicMatrices(self)
+        self.products = PolytopicAction(self)
+        counts = disc.mesh.comm.allreduce(np.array([disc.mesh.num_cells, disc.polytopes.count]))
+        self._is_direct = self.device.is_gpu or counts[0] >= MANY * counts[1]
 
     # As the fine operator ----------------------------------------------------------------------------------------
 
@@ -98,17 +161,20 @@ class PolytopicOperator:
 
     def compile(self, matrices: bool = False) -> None:
         """Compile what residuals need, and the matrices if asked for, else what products need. Not collective."""
-        self.fine.multiplies = not matrices
+        self.fine.multiplies = not (matrices or self._is_direct)
         self.kernels  # noqa: B018
         self.fine.kernels  # noqa: B018
         for fused in self.fine._passes:
             fused.kernels  # noqa: B018
         if matrices:
             self.assembly.compile()
+        elif self._is_direct:
+            self.products.launches  # noqa: B018
 
     def all_kernels(self) -> dict[str, Kernel]:
         """Every kernel compiled so far, by name."""
-        return {**self.kernels, **self.fine.all_kernels(), **self.assembly.all_kernels()}
+        of_matrices = {**self.assembly.all_kernels(), **self.products.all_kernels()}
+        return {**self.kernels, **self.fine.all_kernels(), **of_matrices}
 
     # Base cells and back -----------------------------------------------------------------------------------------
 
@@ -158,7 +224,11 @@ class PolytopicOperator:
             )
 
     def action(self, du, out) -> None:
-        """out = J du at the state of `linearize`, on the base cells. Collective."""
+        """out = J du at the state of `linearize`: on the polytopes, or on CPUs on the base cells where these are few.
+        Collective."""
+        if self._is_direct:
+            self.products.run(du, out)
+            return
         if not self.fine.multiplies:
             self._multiply_by_kernels()
         self.fine.action(self.expand(du), self._expanded["out"])
