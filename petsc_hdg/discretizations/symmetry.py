@@ -50,11 +50,10 @@ def read_by_text(physics) -> set[tuple[str, str]]:
 def has_symmetric_derivative(physics, dim: int) -> bool:
     """True if g0 … g3 of a physics, and those of its natural conditions, make symmetric matrices, everywhere.
 
-    Random samples may miss a region: texts that may convect do not count as symmetric, nor do steps of several
-    components where x passes a bound.
+    Random samples may miss a region: texts that may convect do not count as symmetric, nor do those that may jump.
     """
     convects = read_by_text(physics) & {("f0", "u_x"), ("f1", "u")}
-    steps = physics.num_components > 1 and physics.has_steps(dim)
+    steps = physics.may_jump(dim, frozenset(("x", "a", "a_x", "u", "u_x", "t", "constants")))
     return not convects and not steps and derivative_kind(physics, dim) == "symmetric"
 
 

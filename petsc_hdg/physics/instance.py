@@ -89,8 +89,12 @@ class Instance:
     def has_steps(self) -> bool:
         """True if a function of the equation or its conditions may jump where x passes a bound, as coefficients of
         regions do."""
+        return self.may_jump(_X)
+
+    def may_jump(self, inputs: frozenset) -> bool:
+        """True if a function of the equation or its conditions may jump where one of `inputs` passes a bound."""
         forms = self.residual + (self.jacobian or ()) + self.natural + self.dirichlet
-        return any(has_jumps(entry.program, _X) for entry in forms)
+        return any(has_jumps(entry.program, inputs) for entry in forms)
 
     @cached_property
     def flux_has_steps(self) -> bool:

@@ -28,7 +28,9 @@ def test_regions_that_samples_may_miss():
     """Half of a matrix is stored where all of it is symmetric."""
     far, near = fe.Physics({"u": 1}, "x[0] > 5 ? u_x[0] : 0", "u_x[d]"), fe.Physics({"u": 1}, "-1", "u_x[d]")
     coupled = fe.Physics({"u": 1, "v": 1}, {"u": "x[0] > 5 ? v : 0"}, {"u": "u_x[d]", "v": "v_x[d]"})
-    assert all(derivative_kind(physics, 2) == "symmetric" for physics in (far, near, coupled))
+    turned = ["u_x[0] + (a[0] == 2 ? u_x[1] : 0)", "u_x[1] - (a[0] == 2 ? u_x[0] : 0)"]  # as by a magnetic field
+    magnet = fe.Physics({"u": 1}, "-1", turned, auxiliary={"material": 1})
+    assert all(derivative_kind(physics, 2) == "symmetric" for physics in (far, near, coupled, magnet))
     body = library.elasticity(2, E=1.0, nu=0.3)
-    found = [has_symmetric_derivative(physics, 2) for physics in (far, near, coupled, body)]
-    assert found == [False, True, False, True]
+    found = [has_symmetric_derivative(physics, 2) for physics in (far, near, coupled, body, magnet)]
+    assert found == [False, True, False, True, False]
