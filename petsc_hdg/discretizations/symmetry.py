@@ -50,11 +50,16 @@ def read_by_text(physics) -> set[tuple[str, str]]:
 def has_symmetric_derivative(physics, dim: int) -> bool:
     """True if g0 … g3 of a physics, and those of its natural conditions, make symmetric matrices, everywhere.
 
-    Random samples may miss a region: texts that may convect do not count as symmetric, nor do those that may jump.
+    Random samples may miss a region: texts that are not `plain` do not count as symmetric.
     """
+    return is_plain(physics, dim) and derivative_kind(physics, dim) == "symmetric"
+
+
+def is_plain(physics, dim: int) -> bool:
+    """True if by its text a physics does not convect, and samples tell of all places and data: none of its derivatives
+    jumps."""
     convects = read_by_text(physics) & {("f0", "u_x"), ("f1", "u")}
-    steps = physics.may_jump(dim, frozenset(("x", "a", "a_x", "u", "u_x", "t", "constants")))
-    return not convects and not steps and derivative_kind(physics, dim) == "symmetric"
+    return not convects and not physics.derivative_may_jump(dim)
 
 
 def derivative_kind(physics, dim: int) -> str:

@@ -10,6 +10,7 @@ from petsc_hdg.physics.terms import FACET_STATE, STATE, Form, Term, Terms, form
 from petsc_hdg.physics.tree.derivative import has_jumps
 
 _X = frozenset({"x"})
+_READ = frozenset({"x", "a", "a_x", "u", "u_x", "u_t", "t", "constants"})
 
 
 class Instance:
@@ -89,12 +90,16 @@ class Instance:
     def has_steps(self) -> bool:
         """True if a function of the equation or its conditions may jump where x passes a bound, as coefficients of
         regions do."""
-        return self.may_jump(_X)
-
-    def may_jump(self, inputs: frozenset) -> bool:
-        """True if a function of the equation or its conditions may jump where one of `inputs` passes a bound."""
         forms = self.residual + (self.jacobian or ()) + self.natural + self.dirichlet
-        return any(has_jumps(entry.program, inputs) for entry in forms)
+        return any(has_jumps(entry.program, _X) for entry in forms)
+
+    @cached_property
+    def derivative_may_jump(self) -> bool:
+        """True if derivatives of f0, f1 or a natural condition may jump where what they read passes a bound, so that
+        some places and data do not tell of others."""
+        forms = self.natural + (self.residual if self.jacobian is None else ())
+        programs = [entry.derivative for entry in forms] + [entry.program for entry in self.jacobian or ()]
+        return any(has_jumps(program, _READ) for program in programs if program is not None)
 
     @cached_property
     def flux_has_steps(self) -> bool:

@@ -229,9 +229,9 @@ class Physics(Described):
         """True if f0, f1 or a condition may jump where x passes a bound, in `dim` dimensions."""
         return self._instance(dim).has_steps
 
-    def may_jump(self, dim: int, inputs: frozenset) -> bool:
-        """True if f0, f1 or a condition may jump where one of `inputs` ("x", "a", …) passes a bound."""
-        return self._instance(dim).may_jump(inputs)
+    def derivative_may_jump(self, dim: int) -> bool:
+        """True if derivatives of f0, f1 or a natural condition may jump where what they read passes a bound."""
+        return self._instance(dim).derivative_may_jump
 
     def flux_has_steps(self, dim: int) -> bool:
         """True if f1 may jump where x passes a bound, in `dim` dimensions."""

@@ -28,6 +28,7 @@ from ...discretizations.sipg.affine import (
 from ...discretizations.sipg.interleaved import CHUNK
 from ...discretizations.sipg.simplex import vertex_orders
 from ...discretizations.sipg.tensor import facet_places
+from ...discretizations.symmetry import is_plain, read_by_text
 from ...reference import gauss_lobatto, is_tensor
 
 SYMMETRY = 1e-13  # of a tensor's largest entry
@@ -139,7 +140,9 @@ class AffinePass(FusedPass):
         if depends.auxiliary or any(depends.natural) or shape_of(disc) is None:
             return False
         edges, coefficients = edges_of(disc), [Coefficients(disc, t, seed) for seed, t in enumerate((0.3, 0.7))]
-        return edges is not None and all(c.is_symmetric and is_diagonal(metrics(edges, c.tensor)) for c in coefficients)
+        if edges is None or not is_plain(physics, disc.dim):
+            return False
+        return all(c.is_symmetric and is_diagonal(metrics(edges, c.tensor)) for c in coefficients)
 
     @cached_property
     def kernels(self) -> dict[str, Kernel]:
@@ -223,7 +226,7 @@ class AffineSimplexPass(FusedPass):
             return False
         if any("u_x" in condition.term.program.inputs for condition in disc.physics.natural):
             return False
-        return all(Coefficients(disc, 0.7, seed).is_symmetric for seed in range(2))
+        return is_plain(disc.physics, disc.dim) and all(Coefficients(disc, 0.7, seed).is_symmetric for seed in range(2))
 
     @cached_property
     def kernels(self) -> dict[str, Kernel]:
@@ -232,7 +235,7 @@ class AffineSimplexPass(FusedPass):
 
     def _compiled(self, classes: bool) -> dict[str, Kernel]:
         op = self.operator
-        reaction = any(Coefficients(op.discretization, 0.7, seed).mass for seed in range(2))
+        reaction = ("f0", "u") in read_by_text(op.discretization.physics)
         specs = affine_simplex_specs(op.discretization, classes, reaction, self.is_automatic)
         return kernels_of(specs, op.device)
 
