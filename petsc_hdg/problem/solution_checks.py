@@ -141,9 +141,12 @@ def of_solve(problem, snes: PETSc.SNES, u: PETSc.Vec, t: float = 0.0) -> str:
 def _of_residual(problem, u: PETSc.Vec, t: float) -> str:
     f = u.duplicate()
     problem.callbacks.ifunction(None, t, u, None, f)
-    text = fault(problem.discretization, f.getArray(readonly=True), "the residual")
+    text, op = fault(problem.discretization, f.getArray(readonly=True), "the residual"), problem.operator
     f.destroy()
-    return text
+    if not (text and problem.has_cell_states):
+        return text
+    told = op.local.outside(np.ones(problem.mesh.num_cells, bool), op.state, op.interior)
+    return next((told for told in problem.comm.allgather(told) if told), text)
 
 
 def _of_jacobian(problem, u: PETSc.Vec) -> str:

@@ -260,9 +260,9 @@ class LocalStage:
             return ""
         cell = int(np.argmin(np.where(np.isnan(status), -np.inf, status)))
         if status[cell] < 0:
-            return self._outside(bad, trace, interior) or self._stabilization_failure(cell)
+            return self.outside(bad, trace, interior) or self._stabilization_failure(cell)
         if np.isnan(status[cell]):
-            return self._outside(bad, trace, interior) or (
+            return self.outside(bad, trace, interior) or (
                 f"the local problem of cell {self._where(cell)} is not finite (nor are {bad.sum() - 1} more): f0, f1 "
                 "or the stabilization has no number there; another guess, a smaller step or other constants may help"
             )
@@ -279,8 +279,8 @@ class LocalStage:
         bad = status < 0
         cell = int(np.argmax(status == -1)) if (status == -1).any() else int(np.argmax(bad))
         if status[cell] == -1:
-            return self._outside(bad, trace, interior) or self._stabilization_failure(cell)
-        return self._outside(bad, trace, interior) or (
+            return self.outside(bad, trace, interior) or self._stabilization_failure(cell)
+        return self.outside(bad, trace, interior) or (
             f"Newton's method for the local problem of cell {self._where(cell)} failed within "
             f"{plural(self.disc.options.hdg_local_max_it, 'step')} (as in {plural(bad.sum() - 1, 'other cell')} of "
             "this rank); a better first guess, smaller load steps or a larger -hdg_tau may help, unless f0, f1 or the "
@@ -293,9 +293,11 @@ class LocalStage:
             "give -hdg_tau a number or an expression that is positive everywhere"
         )
 
-    def _outside(self, bad: np.ndarray, trace, interior) -> str:
+    def outside(self, bad: np.ndarray, trace, interior) -> str:
         """The least quantity of `Physics.positive` in the cells `bad` [cell], if it is not above 0, in words."""
         disc, to_host, found = self.disc, self.arrays.to_host, []
+        if not bad.any():
+            return ""
         parts = (trace.owned, disc.dofmap.num_owned), (trace.tail, disc.dofmap.num_tail)
         values = np.concatenate([to_host(buffer, count, name="failure") for buffer, count in parts])
         inner = to_host(interior, (disc.num_eliminated, disc.stride), name="failure")[:, : len(bad)].T
