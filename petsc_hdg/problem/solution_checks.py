@@ -55,16 +55,16 @@ def check_solved(problem, u: PETSc.Vec) -> None:
         residual.destroy()
     else:
         require_finite(problem, u)
-    if problem.derivative == "flow" and not problem.has_cell_states:
-        check_determined(problem)
+    check_determined(problem)
     check_meaning(problem, u)
 
 
 def check_determined(problem) -> None:
     """Warn, on rank 0, of a law whose last matrix is singular, if LU solves: it magnifies any data. Collective."""
-    matrix, pc = problem.snes.getKSP().getOperators()[0], problem.snes.getKSP().getPC()
-    if pc.getType() != "lu":
+    pc = problem.snes.getKSP().getPC()
+    if pc.getType() != "lu" or problem.derivative != "flow":
         return
+    matrix = pc.getOperators()[0]
     data, found = matrix.createVecs()
     data.setRandom()
     matrix.mult(data, found)

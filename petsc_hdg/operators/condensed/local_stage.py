@@ -295,13 +295,13 @@ class LocalStage:
 
     def outside(self, bad: np.ndarray, trace, interior) -> str:
         """The least quantity of `Physics.positive` in the cells `bad` [cell], if it is not above 0, in words."""
-        disc, to_host, found = self.disc, self.arrays.to_host, []
+        disc, dofmap, to_host, found = self.disc, self.disc.dofmap, self.arrays.to_host, []
         if not bad.any():
             return ""
-        parts = (trace.owned, disc.dofmap.num_owned), (trace.tail, disc.dofmap.num_tail)
+        parts = (trace.owned, dofmap.num_owned), (trace.tail, dofmap.num_tail)
         values = np.concatenate([to_host(buffer, count, name="failure") for buffer, count in parts])
         inner = to_host(interior, (disc.num_eliminated, disc.stride), name="failure")[:, : len(bad)].T
-        u = np.hstack([inner, values[disc.dofmap.cell_numbers]])[bad].reshape(-1, disc.num_functions, disc.components)
+        u = np.hstack([inner, values[dofmap.cell_numbers]])[bad].reshape(-1, disc.num_functions, disc.components)
         constants = dict(zip(disc.physics.constant_names, self.op.constants, strict=False))
         for name, quantity in disc.physics.positive.items():
             with np.errstate(all="ignore"):
@@ -314,9 +314,7 @@ class LocalStage:
         if function >= 0 and disc.has_jumps:
             facet, (cells, facets, natural) = function * disc.num_facets_of_cell // disc.num_trace, disc.natural_facets
             labels = [disc.physics.natural[k].label for k in natural[(cells == cell) & (facets == facet)]]
-            essential = (
-                disc.dofmap.cell_numbers[cell, function * disc.components] - len(values) + disc.dofmap.num_constrained
-            )
+            essential = dofmap.cell_numbers[cell, function * disc.components] + dofmap.num_constrained - len(values)
             labels += [disc.physics.dirichlet[disc.essential_points()[0][essential]].label] if essential >= 0 else []
             place = f"on boundary '{labels[-1]}' of" if labels else "on a facet of"
         return (
