@@ -334,7 +334,8 @@ def gpus_table(results: Results) -> Table:
     note = (
         "Scope: errors do not depend on the number of GPUs but for rounding; ours are of one device. At n = 1024 and "
         "p = 3 our L2 error is rounding of a direct solver. Meshes from 2048 × 2048 on, 38 million unknowns and more, "
-        "were not solved here."
+        "are left out: p = 2 on 1024 × 1024 takes 4.2 GB and 74 processor seconds on a CPU, and 2048 × 2048 four and "
+        "eight times as much; errors of single precision are rounding."
     )
     return Table("Tables 4.11 to 4.14: errors of solution E on several GPUs", scope, rows, note, keys=3)
 

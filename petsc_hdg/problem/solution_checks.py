@@ -55,16 +55,16 @@ def check_solved(problem, u: PETSc.Vec) -> None:
         residual.destroy()
     else:
         require_finite(problem, u)
-    if problem.derivative == "flow" and not problem.has_cell_states:
-        check_determined(problem)
+    check_determined(problem)
     check_meaning(problem, u)
 
 
 def check_determined(problem) -> None:
     """Warn, on rank 0, of a law whose last matrix is singular, if LU solves: it magnifies any data. Collective."""
-    matrix, pc = problem.snes.getKSP().getOperators()[0], problem.snes.getKSP().getPC()
-    if pc.getType() != "lu":
+    pc = problem.snes.getKSP().getPC()
+    if pc.getType() != "lu" or problem.derivative != "flow":
         return
+    matrix = pc.getOperators()[0]
     data, found = matrix.createVecs()
     data.setRandom()
     matrix.mult(data, found)
@@ -141,9 +141,12 @@ def of_solve(problem, snes: PETSc.SNES, u: PETSc.Vec, t: float = 0.0) -> str:
 def _of_residual(problem, u: PETSc.Vec, t: float) -> str:
     f = u.duplicate()
     problem.callbacks.ifunction(None, t, u, None, f)
-    text = fault(problem.discretization, f.getArray(readonly=True), "the residual")
+    text, op = fault(problem.discretization, f.getArray(readonly=True), "the residual"), problem.operator
     f.destroy()
-    return text
+    if not (text and problem.has_cell_states):
+        return text
+    told = op.local.outside(np.ones(problem.mesh.num_cells, bool), op.state, op.interior)
+    return next((told for told in problem.comm.allgather(told) if told), text)
 
 
 def _of_jacobian(problem, u: PETSc.Vec) -> str:

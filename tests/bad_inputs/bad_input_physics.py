@@ -13,12 +13,15 @@ from petsc_hdg.physics import CFile, library
 from petsc_hdg.physics.library import gas
 
 
-def flow(c, left, guess):
-    """A steady gas from a guess, with a far field, and Dirichlet data on the left or a number for the density there."""
+def flow(c, left, guess, end=0.0):
+    """A gas from a guess, steady or in time, with a far field, and Dirichlet data on the left or the density there."""
     given = fe.Dirichlet("left", left if isinstance(left, list) else [left, 0.0, 0.0, 2.5])
-    law = library.euler(2, boundary=[given, gas.far_field("boundary", [1.0, 0.5, 0.0, 2.625])])
+    law = library.euler(
+        2, gas.RATE if end else None, boundary=[given, gas.far_field("boundary", [1.0, 0.5, 0.0, 2.625])]
+    )
     one = fe.Problem(fe.Mesh.box((3, 3), comm=c), law, Options(backend="hdg_gpu", degree=1, check_kernels=False))
-    return one.solve(one.interpolate(guess))
+    u = one.interpolate(guess)
+    return one.solve_in_time(u, end, dt=0.1) if end else one.solve(u)
 
 
 # The place is named.
@@ -30,6 +33,10 @@ BAD_PHYSICS = {
     "a gas without density in a guess": (
         lambda c, f: flow(c, 1.0, lambda x: np.array([1.0, 0, 0, 2.5]) - 2 * (x[..., :1] > 0.7) * [1.0, 0, 0, 0]),
         r"^(SolveError: )?the density is -1 (in|on a facet of) cell \d+ of rank \d near \(0\.[5-9]",
+    ),
+    "a gas without pressure at the start": (
+        lambda c, f: flow(c, 1.0, lambda x: np.array([1.0, 0, 0, 2.5]) - 2.6 * (x[..., :1] > 0.7) * [0, 0, 0, 1], 1.0),
+        r"failed: the pressure is -0.04 in cell \d+ of rank \d near \(0\.[789].*; the nonlinear solver",
     ),
     "positive quantities as texts": (lambda c, f: physics(positive={"u": "u[0]"}), "positive is .*dict of functions"),
     "unknown name": (lambda c, f: physics(f1="f1[0] = 1;\nf1[1] = gradu[0];"), r"poisson.*f1.*2.*gradu"),

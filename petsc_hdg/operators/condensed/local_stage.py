@@ -260,9 +260,9 @@ class LocalStage:
             return ""
         cell = int(np.argmin(np.where(np.isnan(status), -np.inf, status)))
         if status[cell] < 0:
-            return self._outside(bad, trace, interior) or self._stabilization_failure(cell)
+            return self.outside(bad, trace, interior) or self._stabilization_failure(cell)
         if np.isnan(status[cell]):
-            return self._outside(bad, trace, interior) or (
+            return self.outside(bad, trace, interior) or (
                 f"the local problem of cell {self._where(cell)} is not finite (nor are {bad.sum() - 1} more): f0, f1 "
                 "or the stabilization has no number there; another guess, a smaller step or other constants may help"
             )
@@ -279,8 +279,8 @@ class LocalStage:
         bad = status < 0
         cell = int(np.argmax(status == -1)) if (status == -1).any() else int(np.argmax(bad))
         if status[cell] == -1:
-            return self._outside(bad, trace, interior) or self._stabilization_failure(cell)
-        return self._outside(bad, trace, interior) or (
+            return self.outside(bad, trace, interior) or self._stabilization_failure(cell)
+        return self.outside(bad, trace, interior) or (
             f"Newton's method for the local problem of cell {self._where(cell)} failed within "
             f"{plural(self.disc.options.hdg_local_max_it, 'step')} (as in {plural(bad.sum() - 1, 'other cell')} of "
             "this rank); a better first guess, smaller load steps or a larger -hdg_tau may help, unless f0, f1 or the "
@@ -293,13 +293,15 @@ class LocalStage:
             "give -hdg_tau a number or an expression that is positive everywhere"
         )
 
-    def _outside(self, bad: np.ndarray, trace, interior) -> str:
+    def outside(self, bad: np.ndarray, trace, interior) -> str:
         """The least quantity of `Physics.positive` in the cells `bad` [cell], if it is not above 0, in words."""
-        disc, to_host, found = self.disc, self.arrays.to_host, []
-        parts = (trace.owned, disc.dofmap.num_owned), (trace.tail, disc.dofmap.num_tail)
+        disc, dofmap, to_host, found = self.disc, self.disc.dofmap, self.arrays.to_host, []
+        if not bad.any():
+            return ""
+        parts = (trace.owned, dofmap.num_owned), (trace.tail, dofmap.num_tail)
         values = np.concatenate([to_host(buffer, count, name="failure") for buffer, count in parts])
         inner = to_host(interior, (disc.num_eliminated, disc.stride), name="failure")[:, : len(bad)].T
-        u = np.hstack([inner, values[disc.dofmap.cell_numbers]])[bad].reshape(-1, disc.num_functions, disc.components)
+        u = np.hstack([inner, values[dofmap.cell_numbers]])[bad].reshape(-1, disc.num_functions, disc.components)
         constants = dict(zip(disc.physics.constant_names, self.op.constants, strict=False))
         for name, quantity in disc.physics.positive.items():
             with np.errstate(all="ignore"):
@@ -312,9 +314,7 @@ class LocalStage:
         if function >= 0 and disc.has_jumps:
             facet, (cells, facets, natural) = function * disc.num_facets_of_cell // disc.num_trace, disc.natural_facets
             labels = [disc.physics.natural[k].label for k in natural[(cells == cell) & (facets == facet)]]
-            essential = (
-                disc.dofmap.cell_numbers[cell, function * disc.components] - len(values) + disc.dofmap.num_constrained
-            )
+            essential = dofmap.cell_numbers[cell, function * disc.components] + dofmap.num_constrained - len(values)
             labels += [disc.physics.dirichlet[disc.essential_points()[0][essential]].label] if essential >= 0 else []
             place = f"on boundary '{labels[-1]}' of" if labels else "on a facet of"
         return (
