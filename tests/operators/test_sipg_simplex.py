@@ -232,6 +232,7 @@ def triangles():
 
 
 DIFFUSION = "for (d = 0; d < dim; ++d) f1[d] = u_x[d];"
+MATERIAL = {"material": fe.Auxiliary(1, "cell")}
 REFUSED = {
     "convection": ({"u": 1}, "f0[0] = u_x[0];", DIFFUSION, {}),
     "convection in f1": ({"u": 1}, "f0[0] = 1;", DIFFUSION + "f1[0] += b*u[0];", {"constants": {"b": 0.0}}),
@@ -241,6 +242,8 @@ REFUSED = {
     "two components": ({"u": 2}, "f0[0] = 1;", "for (d = 0; d < 2*dim; ++d) f1[d] = u_x[d];", {}),
     "varying Robin": ({"u": 1}, "f0[0] = 1;", DIFFUSION, {"boundary": [fe.Robin("top", "f0[0] = x[0]*u[0];")]}),
     "f1 of Robin": ({"u": 1}, "f0[0] = 1;", DIFFUSION, {"boundary": [fe.Robin("top", f1="f1[0] = n[0]*u[0];")]}),
+    "wind of a material": ({"u": 1}, "f0[0] = a[0] == 2 ? u_x[0] : 0;", DIFFUSION, {"auxiliary": MATERIAL}),
+    "turned in a material": ({"u": 1}, "-1", ["u_x[0]", "u_x[1] + (a[0] == 2 ? u_x[0] : 0)"], {"auxiliary": MATERIAL}),
     "oblique Robin": ({"u": 1}, "f0[0] = 1;", DIFFUSION, {"boundary": [fe.Robin("top", "f0[0] = u_x[0];")]}),
 }
 
@@ -251,6 +254,14 @@ def test_other_physics_take_the_general_pass(case):
     problem = Uncompiled(triangles(), fe.Physics(fields, f0, f1, **more), 1, "auto")
     assert problem.operator.product == "fused"
     assert not AffineSimplexPass.matches(problem.discretization)
+
+
+def test_a_reaction_that_random_data_miss():
+    """A text that reads u has a term of order zero, whatever it is at a sample."""
+    physics = fe.Physics({"u": 1}, "fmax(a[0] - 1.5, 0.0)*u[0]", "u_x[d]", auxiliary=MATERIAL)
+    problem = Uncompiled(triangles(), physics, 1, "auto")
+    sample = Sample(problem, 5)
+    assert problem.operator.product == "affine" and sample.error(sample.computed("action"), sample.state) < 1e-13
 
 
 def test_a_program_of_one_work_item_without_barriers(monkeypatch):
