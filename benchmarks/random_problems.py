@@ -2,13 +2,13 @@
 
 A seed gives a mesh (squares, triangles, cubes, tetrahedra, several shapes; stretched, with moved vertices, curved,
 periodic), at times another option, a physics: one or two coupled fields or a vector, tensors, jumps, wind, reactions,
-nonlinear fluxes and sources, each of a random size, coefficients as text, constants or auxiliary fields, Dirichlet
-conditions on some sides and Neumann or Robin conditions on the others, steady or in time. The source is that of a
-smooth solution. An answer is wrong if its L2 error is more than WRONG times that of the interpolant by continuous
-elements of the degree and more than NOTHING of the solution's size, if another solve gives another answer, or if fluxes
-through the boundary do not balance the sources of a steady physics, and no warning came. -first is the first seed; a
-problem is run alone by `-first SEED -count 1`; -ranks 2 solves each by two ranks; -gpu_forms takes kernels and solvers
-of GPUs on any device. The exit status is 1 if an answer is wrong or a run crashes.
+nonlinear fluxes and sources, terms of one material alone, each of a random size, coefficients as text, constants or
+auxiliary fields, Dirichlet conditions on some sides and Neumann or Robin conditions on the others, steady or in time.
+The source is that of a smooth solution. An answer is wrong if its L2 error is more than WRONG times that of the
+interpolant by continuous elements of the degree and more than NOTHING of the solution's size, if another solve gives
+another answer, or if fluxes through the boundary do not balance the sources of a steady physics, and no warning came.
+-first is the first seed; a problem is run alone by `-first SEED -count 1`; -ranks 2 solves each by two ranks;
+-gpu_forms takes kernels and solvers of GPUs on any device. The exit status is 1 if an answer is wrong or a run crashes.
 """
 
 from __future__ import annotations
@@ -69,9 +69,10 @@ class Case:
         self.options = own[more.integers(len(own))] if more.random() < 0.4 else {}
         if self.in_time and "cg_condense" in self.options:
             self.options = {}
-        self.s = Symbols(
-            self.dim, self.fields, {"given": 1, "each": 2} if self.given == "auxiliary" else (), ("scale",)
-        )
+        there = np.random.default_rng([seed, 3])
+        self.there = str(there.choice(["reaction", "wind", "turned"])) if there.random() < 0.3 else ""
+        given = ({"given": 1, "each": 2} if self.given == "auxiliary" else {}) | ({"material": 1} if self.there else {})
+        self.s = Symbols(self.dim, self.fields, given, ("scale",))
         last = np.random.default_rng([seed, 2])
         straight = self.stretch == 1 and not self.bend and self.scheme != "poly_gpu"
         self.period = int(last.integers(self.dim)) if straight and last.random() < 0.25 else None
@@ -206,12 +207,16 @@ class Case:
         strong = flux(exact, exact_slope, exact=True)
         source = sp.Matrix([sum(sp.diff(row[d], x[d]) for d in range(self.dim)) for row in strong.tolist()])
         self.f0 = source - reaction(exact, exact_slope), reaction(u, g)
+        f1 = flux(u, g)
+        if self.there:
+            added, turned = self._of_material(u - exact, g - exact_slope)
+            self.f0, f1 = (self.f0[0], self.f0[1] + added), f1 + turned
         each = s.given("each") if self.given == "auxiliary" else (1, 1)
         f0 = each[0] * self.f0[0] + each[1] * self.f0[1]
         if self.in_time:
             rates = [s.rate(name) for name in self.fields]
             f0 += (rates[0] if self.kind == "vector" else sp.Matrix(rates)) - exact.diff(s.t)
-        f1, normal_flux = flux(u, g), strong * s.n
+        normal_flux = strong * s.n
         sides = [SIDES[side] for side in self.sides]
         kinds = ["Dirichlet", *rng.choice(["Dirichlet", "Dirichlet", "Neumann", "Robin"], len(sides) - 1)]
         self.said.append("".join(kind[0] for kind in kinds))
@@ -236,7 +241,23 @@ class Case:
         more = {"constants": {"scale": self.scale}} if self.given == "constants" else {}
         if self.given == "auxiliary":
             more = {"auxiliary": {"given": fe.Auxiliary(1, space="nodal"), "each": fe.Auxiliary(2, space="cell")}}
+        if self.there:
+            more["auxiliary"] = more.get("auxiliary", {}) | {"material": fe.Auxiliary(1, space="cell")}
         return fe.Physics(self.fields, f0, f1, exact=exact, boundary=boundary, name="random", **more)
+
+    def _of_material(self, u, g):
+        """What one material adds to f0 and to f1; it vanishes with u and g."""
+        size, kinds = 3 * self.scale, {name: float(self.there == name) for name in ("reaction", "wind", "turned")}
+        self.said.append(f"{self.there} of a material")
+        wind, turn = sp.zeros(self.dim, 1), sp.zeros(self.dim, self.dim)
+        wind[0], turn[0, 1], turn[1, 0] = 5, 1, -1
+
+        is_there = sp.Eq(self.s.given("material"), 2)
+
+        def there(part):
+            return part.applyfunc(lambda entry: sp.Piecewise((size * entry, is_there), (0, True)) if entry else entry)
+
+        return there(kinds["reaction"] * u + kinds["wind"] * g * wind), there(kinds["turned"] * g * turn)
 
     def problem(self, mesh, physics, scheme: str, **options):
         """The Problem, with its auxiliary fields."""
@@ -245,6 +266,8 @@ class Case:
             nodal = sp.lambdify([*self.s.x], self.scale * self.nodal)
             problem.set_auxiliary("given", lambda x: nodal(*np.moveaxis(x, -1, 0)))
             problem.set_auxiliary("each", [1.0, 1.0])
+        if self.there:
+            problem.set_auxiliary("material", lambda x: np.where(np.sin(7 * x[..., 0] + 5 * x[..., 1]) > 0, 2.0, 1.0))
         return problem
 
     def _unbalanced(self, problem, u) -> float:

@@ -65,6 +65,7 @@ BODIES = {
     "switch": "switch (dim) { case 1: f0[0] = u[0]; break; case 2: case 3: f0[0] = u[0] * u[1]; break; default: f0[0] = 0.0; break; }",
     "switch block": "PetscInt k = pick(2); switch (k) { default: { f0[0] = 1.0; break; } case 1: { PetscReal r = u[0]; f0[0] = r * r; break; } }",
     "ternary": "f0[0] = u[0] > 0.5 ? u[0] * u[0] : u[1] < 0.5 ? 0.0 : 1.0; f0[1] = (PetscReal)(dim == 2 ? 3 : 4) * u[1];",
+    "real condition": "PetscReal c = u[0] > 0.5; f0[0] = c ? u[0] * u[0] : u[1]; f0[1] = !x[0] ? 1.0 : u_x[0] ? u[1] * u[1] : 0.0; if (c) f0[1] += u[0];",
     "logic": "f0[0] = (u[0] > 0.2 && u[1] < 0.8 || !(dim == 3)) * u[0] + (3 & 1) + (1 << 3) + (7 ^ 2) + (8 >> 1) + ~0 + (4 | 1);",
     "casts": "f0[0] = (PetscReal)dim / (PetscInt)2 * u[0] + ((double)1) / 3 + (PetscInt)(2.7) + (int)(10 * x[0]);",
     "local array": "PetscReal g[4] = {0.0}; for (PetscInt i = 0; i < 4; ++i) g[i] = u_x[i] * u[0]; f0[0] = g[1] * g[2]; f0[1] = g[3];",

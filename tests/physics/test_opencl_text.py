@@ -93,7 +93,9 @@ def test_every_builtin_function(queue):
         np.testing.assert_array_equal(evaluate(queue, physics, 1, state, declared=True), actual)
 
 
-@pytest.mark.parametrize("name", ["helper in place", "2D array", "names of OpenCL", "switch block", "helper value"])
+@pytest.mark.parametrize(
+    "name", ["helper in place", "2D array", "names of OpenCL", "switch block", "helper value", "real condition"]
+)
 def test_constructs(queue, name):
     assert name in BODIES
     physics = physics_of(name)

@@ -48,9 +48,14 @@ class Expressions(Calls):
         return method(node)
 
     def condition(self, node) -> Expr:
-        """An expression whose truth is asked; of an array, whether PETSc gives it: all but a_t are there."""
+        """An expression whose truth is asked; of an array, whether PETSc gives it: all but a_t are there.
+
+        Real numbers are compared with zero, as OpenCL takes none before a question mark."""
         there = self.is_there(node)
-        return self.read(node) if there is None else Num(str(int(there)), INT)
+        if there is not None:
+            return Num(str(int(there)), INT)
+        found = self.read(node)
+        return Binary("!=", found, Num("0.0", REAL), INT) if found.type == REAL else found
 
     def is_there(self, node) -> bool | None:
         """Return the value of a condition that tests whether an array is given, None for other conditions."""
