@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from mixed_meshes import plane
 from petsc4py import PETSc
 from petsc_options import petsc_options
 from test_indefinite import WAVE, helmholtz
@@ -45,6 +46,21 @@ def test_they_are_ours_and_take_as_many_iterations(monkeypatch, backend):
         found.append((problem.linear_iterations, u.getArray()))
     (ours, one), (theirs, other) = found
     assert abs(ours - theirs) <= 1 and np.abs(one - other).max() < 1e-8 * np.abs(other).max()
+
+
+@pytest.mark.parametrize("backend", [*SCHEMES, "condensed", "cells of two shapes"])
+def test_kernels_of_a_first_solve_are_made_with_the_operator(backend):
+    """As on a GPU, for any scheme; a solve then takes the same."""
+    mesh, given = fe.Mesh.box((6, 5), comm=PETSc.COMM_SELF), {}
+    if backend == "condensed":
+        backend, given = "cg_gpu", {"cg_condense": True}
+    elif backend not in SCHEMES:
+        backend, mesh = "sipg_gpu", fe.Mesh.from_cells(**plane(3), comm=PETSc.COMM_SELF)
+    mesh = fe.agglomerate(mesh, 12) if backend == "poly_gpu" else mesh
+    physics = fe.Physics({"u": 1}, **POISSON | {"f1": NONLINEAR}, boundary=WALL)
+    problem = fe.Problem(mesh, physics, backend=backend, degree=SCHEMES[backend], check_kernels=False, **given)
+    problem.operator.make_ready()
+    assert problem.solve().norm() > 0 and problem.snes.getConvergedReason() > 0
 
 
 @pytest.mark.parametrize("given", [{"ksp_type": "gmres"}, {"ksp_type": "preonly", "pc_type": "lu"}])

@@ -114,8 +114,8 @@ class CondensedOperator(DeviceOperator):
     def make_ready(self) -> None:
         if self.discretization.has_jumps:
             self.recovery.kernel("collect"), self.recovery.kernel("jumps")  # noqa: B018  what solves end with
-        if self.format is not None and not self.is_linear:
-            kernels_of(self.format.specs.facet_blocks(), self.device)
+            if self.format is not None and not self.is_linear:
+                kernels_of(self.format.specs.facet_blocks(), self.device)
 
     def compile_variants(self) -> None:
         self.stores.compile_variants()

@@ -40,6 +40,9 @@ class MixedPenaltyOperator(OfParts, SIPGOperator):
         self.arrays.fill(self._of_facets)
         super().fill_elements(what, part, **where)
 
+    def make_ready(self) -> None:
+        """Nothing: cells of several shapes have no kernels of blocks."""
+
     @property
     def cell_blocks(self):
         raise AttributeError("the blocks of cells of several shapes differ in size")
