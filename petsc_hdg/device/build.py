@@ -75,7 +75,8 @@ def built_together(device):
         device.gathered = None
     build_programs(device, [kernel.spec for kernel in kernels])
     for kernel in kernels:
-        kernel.handle  # noqa: B018
+        if not kernel.waits:
+            kernel.handle  # noqa: B018
 
 
 def build_programs(device, specs) -> None:

@@ -27,9 +27,13 @@ class Kernel:
     0 nothing is launched. With first=n the work-items before n, a multiple of the work-group, are left out: kernels see
     get_global_id(0) from n on (get_group_id(0) from 0).
 
+    waits: whether it may fail at its first use, as it may not be needed.
+
     Arguments are buffers, None (no buffer), ints (int in C), floats (real), numpy scalars of the type the kernel
     declares, or pyopencl.LocalMemory.
     """
+
+    waits = False
 
     def __init__(self, spec: KernelSpec, device: Device):
         device.require(spec)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -18,7 +19,7 @@ from ..device.platforms import choose, identity, is_first, is_gpu
 from ..discretizations import scheme
 from ..discretizations.strong_conditions import require_facets
 from ..discretizations.transposition import DeviceLimits
-from ..errors import SolveError, collectively, warn_user
+from ..errors import PetscHdgError, SolveError, collectively, warn_user
 from ..mesh import Mesh
 from ..mesh.mesh_checks import require_mesh
 from ..operators import Callbacks, create_operator
@@ -212,13 +213,19 @@ class Problem(Restartable, Evaluated, Described):
                 self._make_ready()
 
     def _make_ready(self) -> None:
-        """Make kernels that a first solve will take, for their programs."""
-        if self.device.is_gpu and self.device.has_solvers:
-            self.operator.make_ready()
-            from ..krylov.programs import programs  # a third of the package, which CPUs rarely need
+        """Make kernels that a first solve will take, for their programs. One that fails does so where it is needed."""
+        gathered = self.device.gathered
+        if gathered is None or not self.device.has_solvers:
+            return
+        from ..krylov.programs import programs  # a third of the package, which CPUs rarely need
 
-            for spec in programs(self.device):
-                Kernel(spec, self.device)
+        needed = len(gathered)
+        with suppress(PetscHdgError):
+            self.operator.make_ready()
+        for spec in programs(self.device):
+            Kernel(spec, self.device)
+        for kernel in gathered[needed:]:
+            kernel.waits = True
 
     @property
     def written_terms(self) -> Terms:

@@ -51,6 +51,16 @@ def test_kernels_are_built_together(fresh_cache, make_spec, compilations, monkey
     assert len(told) == 1 and len(compilations) == 3 and all("program" in vars(kernel) for kernel in others)
 
 
+def test_a_kernel_that_may_not_be_needed_fails_where_it_is(fresh_cache, make_spec, monkeypatch):
+    device = Device.select()
+    monkeypatch.setattr(device, "is_gpu", True)
+    with build.built_together(device):
+        bad = Kernel(make_spec(physics="nonsense"), device)
+        bad.waits = True
+    with pytest.raises(DeviceError, match="does not compile"):
+        works(bad, device)
+
+
 def test_other_processes_compile(fresh_cache, make_spec, monkeypatch, tmp_path):
     """Into the driver's cache. One that has ended leaves the program to this process."""
     device = Device.select()
