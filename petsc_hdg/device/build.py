@@ -84,14 +84,17 @@ def build_programs(device, specs) -> None:
     is left out, to fail where it is asked for."""
     missing = {program_digest(device, spec): spec for spec in specs} if device.is_gpu else {}
     missing = {digest: spec for digest, spec in missing.items() if digest not in device.programs}
-    count = sum(Entry(digest).read_binary() is None for digest in missing)
-    compilers = device.opened.compilers
+    if not missing:
+        return
+    count, compilers = sum(not Entry(digest).has_binary for digest in missing), device.opened.compilers
     if compilers is None or not compilers.are_alive:
         starts = count >= FEW and can_share(device)
         compilers = device.opened.compilers = Compilers(device, threads_of_rank(MOST_TOGETHER) - 1) if starts else None
-    longest = sorted(missing.values(), key=lambda spec: -len(spec.program_source()))
+    specs = list(missing.values())
+    if count > 1:  # the longest first
+        specs.sort(key=lambda spec: -len(spec.program_source()))
     with _quiet(), thread_pool(threads_of_rank(MOST_TOGETHER)) as threads:
-        found = [threads.submit(_program, device, spec, compilers) for spec in longest]
+        found = [threads.submit(_program, device, spec, compilers) for spec in specs]
     for made in found:
         if made.exception() is not None and not isinstance(made.exception(), PetscHdgError):
             raise made.exception()

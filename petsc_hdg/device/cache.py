@@ -139,6 +139,11 @@ class Entry:
         """Keep a compiled program together with its checksum."""
         return self.write("program.bin", hashlib.sha256(binary).digest() + binary)
 
+    @property
+    def has_binary(self) -> bool:
+        """True if there is a file of a binary, which need not be sound."""
+        return self.path("program.bin").exists()
+
     def read_binary(self) -> bytes | None:
         """The compiled program, None if there is none or it is damaged."""
         content = self.read("program.bin")

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ..device import Kernel, kernels_of
+from ..device import Kernel, built_together, kernels_of
 from ..discretizations import CellField
 from ..discretizations.base import cell_fastest, padded
 from ..discretizations.integral_specs import cell_error_spec, cell_integral_spec
@@ -73,12 +73,13 @@ class PrimalOperator(DeviceOperator):
 
     def compile(self, matrices: bool = False, products: bool = True) -> None:
         """Compile what residuals and products need, and the element matrices if asked for. Not collective."""
-        if self.dofmap.num_constrained:
-            self._essential_kernel  # noqa: B018
-        if products:
-            self._compile_products()
-        if matrices:
-            self.matrix_kernels  # noqa: B018
+        with built_together(self.device):
+            if self.dofmap.num_constrained:
+                self._essential_kernel  # noqa: B018
+            if products:
+                self._compile_products()
+            if matrices:
+                self.matrix_kernels  # noqa: B018
 
     def _compile_products(self) -> None:
         self.kernels  # noqa: B018

@@ -97,9 +97,8 @@ class Instance:
     def derivative_may_jump(self) -> bool:
         """True if derivatives of f0, f1 or a natural condition may jump where what they read passes a bound, so that
         some places and data do not tell of others."""
-        forms = self.natural + (self.residual if self.jacobian is None else ())
-        programs = [entry.derivative for entry in forms] + [entry.program for entry in self.jacobian or ()]
-        return any(has_jumps(program, _READ) for program in programs if program is not None)
+        natural = (entry.derivative for entry in self.natural if entry.derivative is not None)
+        return any(has_jumps(program, _READ) for program in (*self._volume_derivatives, *natural))
 
     @cached_property
     def flux_has_steps(self) -> bool:
@@ -114,6 +113,10 @@ class Instance:
         """
         nodal = [f.offset + c for f in self.auxiliary if f.space == "nodal" for c in range(f.components)]
         numbers = {"a": nodal, "a_x": [number * self.dim + d for number in nodal for d in range(self.dim)]}
-        programs = [entry.derivative for entry in self.residual] if self.jacobian is None else []
-        programs += [entry.program for entry in self.jacobian or ()]
-        return self.is_linear and not any(varies_in_cell(p, numbers) for p in programs if p is not None)
+        return self.is_linear and not any(varies_in_cell(program, numbers) for program in self._volume_derivatives)
+
+    @property
+    def _volume_derivatives(self) -> list:
+        """Programs of the derivatives of f0 and f1 that are not zero: found, or hand-written."""
+        found = [entry.derivative for entry in self.residual] if self.jacobian is None else []
+        return [program for program in found if program is not None] + [entry.program for entry in self.jacobian or ()]

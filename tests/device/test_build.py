@@ -65,7 +65,7 @@ def test_other_processes_compile(fresh_cache, make_spec, monkeypatch, tmp_path):
     """Into the driver's cache. One that has ended leaves the program to this process."""
     device = Device.select()
     if not device.platform.startswith(build.POCL):
-        pytest.skip("where PoCL keeps what it has compiled is known")
+        pytest.skip("this test looks into PoCL's cache")
     monkeypatch.setenv("POCL_CACHE_DIR", str(tmp_path))
     compilers, spec = Compilers(device, 1), make_spec()
     deadline = time.monotonic() + 60

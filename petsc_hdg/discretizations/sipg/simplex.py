@@ -54,11 +54,9 @@ def cell_specs(disc, macros: dict) -> dict[str, KernelSpec]:
     macros = macros | {"LANES": 1, "HELD": "__private", "FOLDED": 1, "CELLS": CELLS, "UNROLL": UNROLL}
     macros["UNROLL_FACETS"] = UNROLL if disc.num_dofs < ROLLED_DOFS[disc.dim] else '_Pragma("unroll 1")'
     rounded = {name: np.where(np.abs(table) < 1e-14, 0, table) for name, table in simplex_tables(disc).items()}
-    headers, found = ("load_node.clh", *POINTWISE, "sipg_simplex_cell.clh"), {}
-    for name, role in NAMES.items():
-        sources = (*headers, *in_roles("sipg_simplex_cell.cl", role))
-        found[name] = disc.kernel_spec(name, sources, macros, rounded, CELLS, arguments=PASS)
-    return found
+    headers = "load_node.clh", *POINTWISE, "sipg_simplex_cell.clh"
+    sources = {name: (*headers, *in_roles("sipg_simplex_cell.cl", role)) for name, role in NAMES.items()}
+    return {n: disc.kernel_spec(n, of, macros, rounded, CELLS, arguments=PASS) for n, of in sources.items()}
 
 
 # Tables ---------------------------------------------------------------------------------------------------------------

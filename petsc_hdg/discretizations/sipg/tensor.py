@@ -24,10 +24,7 @@ FACET_COST = 1.5  # of a node on a facet, in costs of its cell's interior
 POINTWISE = ("geometry.clh", "point.clh", "sipg_flux.clh", "lines.clh", "sipg_tensor.clh")
 CPU = ("load_node.clh", "sipg_around.clh", "sipg_tensor_point.clh", "sipg_tensor_group.clh")
 GPU = ("load_node.clh", *POINTWISE, "sipg_around.clh", "sipg_node.clh")
-NAMES = {
-    "sipg_residual": "residual",
-    "sipg_action": "action",
-}  # on a GPU each is a program
+NAMES = {"sipg_residual": "residual", "sipg_action": "action"}  # kernels and their roles
 
 
 @dataclass(frozen=True)

@@ -106,7 +106,7 @@ class _TimeMonitor:
 
     def __call__(self, ts, step: int, t: float, u) -> None:
         problem = self._problem()
-        if problem is None or step == self._at:  # a TS that goes on tells the present state again
+        if problem is None or step == self._at:  # a TS that continues passes the present state again
             return
         begins = self._at is None or step != self._at + 1
         self._at = step

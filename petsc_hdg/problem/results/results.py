@@ -289,7 +289,7 @@ def watch_series(problem, ts) -> None:
 
     def monitor(ts, step: int, t: float, u) -> None:
         problem = found()
-        if problem is not None and last != [step]:  # a TS that goes on tells the present state again
+        if problem is not None and last != [step]:  # a TS that continues passes the present state again
             last[:] = [step]
             write_after_step(problem, u, t, step, ends=ts.getConvergedReason() > 0)
 
