@@ -20,7 +20,7 @@ from . import cell_measures
 
 MOST = 64  # facets of each rank that are looked at
 SEEDS = 4  # states at which fluxes through them are
-LARGE = 1e4  # magnification of errors from which on a condition is told
+LARGE = 1e3  # magnification of errors from which on a condition is told
 
 
 def warn(problem, duration: float = 0.0) -> None:
