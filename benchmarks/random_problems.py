@@ -4,6 +4,7 @@ A seed gives a mesh (squares, triangles, cubes, tetrahedra, several shapes; stre
 periodic), at times another option, a physics: one or two coupled fields or a vector, tensors, jumps, wind, reactions,
 nonlinear fluxes and sources, terms of one material alone, each of a random size, coefficients as text, constants or
 auxiliary fields, Dirichlet conditions on some sides and Neumann or Robin conditions on the others, steady or in time.
+Some are solved with other constants or auxiliary fields before: terms that are zero there, and no tensor.
 The source is that of a smooth solution. An answer is wrong if its L2 error is more than WRONG times that of the
 interpolant by continuous elements of the degree and more than NOTHING of the solution's size, if another solve gives
 another answer, or if fluxes through the boundary do not balance the sources of a steady physics, and no warning came.
@@ -37,6 +38,7 @@ OPTIONS = {
 }
 SCHEMES = ("cg_gpu", "hdg_gpu", "sipg_gpu", "poly_gpu")
 CELLS = {1: 24, 2: 14, 3: 10, 4: 8}  # degree -> about how many cells along a side of the plane; a third of it in space
+TERMS = ("scale", "wind", "decay", "cubic", "coupling", "tensor")  # constants: a size, and what terms are multiplied by
 SIDES = ("left", "right", "bottom", "top", "back", "front")
 
 
@@ -72,7 +74,9 @@ class Case:
         there = np.random.default_rng([seed, 3])
         self.there = str(there.choice(["reaction", "wind", "turned"])) if there.random() < 0.3 else ""
         given = ({"given": 1, "each": 2} if self.given == "auxiliary" else {}) | ({"material": 1} if self.there else {})
-        self.s = Symbols(self.dim, self.fields, given, ("scale",))
+        self.s = Symbols(self.dim, self.fields, given, TERMS)
+        changes = np.random.default_rng([seed, 4]).random() < 0.6
+        self.is_changed = bool(changes) and (self.given != "text" or bool(self.there))
         last = np.random.default_rng([seed, 2])
         straight = self.stretch == 1 and not self.bend and self.scheme != "poly_gpu"
         self.period = int(last.integers(self.dim)) if straight and last.random() < 0.25 else None
@@ -90,7 +94,7 @@ class Case:
         mesh = f"{shape} stretch {self.stretch:g} moved {self.moved:.2f}"
         mesh += f" bent {self.bend:g}" * (self.bend > 0) + " of several shapes" * self.mixed
         mesh += "" if self.period is None else f" periodic {'xyz'[self.period]}"
-        how = f"{'in time, ' * self.in_time}by {self.given} {self.options or ''}"
+        how = f"{'in time, ' * self.in_time}by {self.given} {'changed ' * self.is_changed}{self.options or ''}"
         return f"{self.scheme} {self.degree}, {mesh}, {self.kind}, {how}: {', '.join(self.said)}"
 
     def say(self, name: str, chance: float, least: float, most: float, none: float = 0.0) -> float:
@@ -167,6 +171,9 @@ class Case:
 
         self.scale, self.nodal = scale, 1 + x[0] / 2 + x[1] / 4
 
+        def times(term):
+            return self.s.constant(term) if self.given == "constants" else 1
+
         def flux(u, g, exact=False):
             size = scale
             if not exact and self.given != "text":
@@ -181,15 +188,18 @@ class Case:
                 "step": sp.Piecewise((step, x[0] > sp.Rational(1, 2)), (1, True)),
                 "slope": 1 + sum(entry**2 for entry in g) / 4,
             }
-            found = size * factor.get(law, 1) * g * kappa
-            return found - (u * b.T if where == "f1" else 0 * u * b.T)
+            turned = kappa if exact else sp.eye(dim) + times("tensor") * (kappa - sp.eye(dim))
+            found = size * factor.get(law, 1) * g * turned
+            return found - ((1 if exact else times("wind")) * u * b.T if where == "f1" else 0 * u * b.T)
 
-        def reaction(u, g):
-            found = decay * u + cubic * u.applyfunc(lambda entry: entry**3)
+        def reaction(u, g, exact=False):
+            names = ("decay", "cubic", "wind", "coupling")
+            decays, cubes, winds, couples = (1 if exact else times(name) for name in names)
+            found = decays * decay * u + cubes * cubic * u.applyfunc(lambda entry: entry**3)
             if where == "f0":
-                found += g * b
+                found += winds * g * b
             if coupled:
-                found += coupled * sp.Matrix([u[(c + 1) % count] * (-1) ** c for c in range(count)])
+                found += couples * coupled * sp.Matrix([u[(c + 1) % count] * (-1) ** c for c in range(count)])
             return found
 
         return exact, flux, reaction
@@ -206,7 +216,7 @@ class Case:
         exact_slope = exact.jacobian(x)
         strong = flux(exact, exact_slope, exact=True)
         source = sp.Matrix([sum(sp.diff(row[d], x[d]) for d in range(self.dim)) for row in strong.tolist()])
-        self.f0 = source - reaction(exact, exact_slope), reaction(u, g)
+        self.f0 = source - reaction(exact, exact_slope, exact=True), reaction(u, g)
         f1 = flux(u, g)
         if self.there:
             added, turned = self._of_material(u - exact, g - exact_slope)
@@ -238,7 +248,7 @@ class Case:
                 else:
                     boundary.append(fe.Robin(side, of(2 * (u - exact) - normal_flux), field=name))
         f0, f1, exact = texts
-        more = {"constants": {"scale": self.scale}} if self.given == "constants" else {}
+        more = {"constants": self.constants()} if self.given == "constants" else {}
         if self.given == "auxiliary":
             more = {"auxiliary": {"given": fe.Auxiliary(1, space="nodal"), "each": fe.Auxiliary(2, space="cell")}}
         if self.there:
@@ -259,16 +269,50 @@ class Case:
 
         return there(kinds["reaction"] * u + kinds["wind"] * g * wind), there(kinds["turned"] * g * turn)
 
+    def constants(self, before: bool = False) -> dict:
+        """The values of TERMS, or those of a solve before."""
+        if before:
+            return dict.fromkeys(TERMS, 0.0) | {"scale": 3 * self.scale}
+        return dict.fromkeys(TERMS, 1.0) | {"scale": self.scale}
+
     def problem(self, mesh, physics, scheme: str, **options):
         """The Problem, with its auxiliary fields."""
         problem = fe.Problem(mesh, physics, backend=scheme, degree=self.degree, **options)
+        self.give(problem)
+        return problem
+
+    def give(self, problem) -> None:
+        """Set the auxiliary fields."""
         if self.given == "auxiliary":
             nodal = sp.lambdify([*self.s.x], self.scale * self.nodal)
             problem.set_auxiliary("given", lambda x: nodal(*np.moveaxis(x, -1, 0)))
             problem.set_auxiliary("each", [1.0, 1.0])
         if self.there:
             problem.set_auxiliary("material", lambda x: np.where(np.sin(7 * x[..., 0] + 5 * x[..., 1]) > 0, 2.0, 1.0))
-        return problem
+
+    def solve_with_others(self, problem) -> None:
+        """Solve with other constants and auxiliary fields; the answer, or that there is none, does not matter."""
+        if self.given == "constants":
+            problem.set_constants(**self.constants(before=True))
+        if self.given == "auxiliary":
+            problem.set_auxiliary("given", 3.0)
+            problem.set_auxiliary("each", [0.5, 0.0])
+        if self.there:
+            problem.set_auxiliary("material", 1.0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                self.solve(problem)
+            except Exception as error:
+                if not our_error(error):
+                    raise
+        if self.given == "constants":
+            problem.set_constants(**self.constants())
+        self.give(problem)
+
+    def solve(self, problem):
+        """The solution, at the end of TIMES if it is in time."""
+        return problem.solve_in_time(problem.interpolate("exact"), *TIMES) if self.in_time else problem.solve()
 
     def _unbalanced(self, problem, u) -> float:
         """Fluxes through the boundary and sources of a steady state: their sum over the size of each part."""
@@ -288,10 +332,9 @@ class Case:
         least = best.errors(best.interpolate("exact", end), end)["L2"]
         length = best.errors(0 * best.interpolate("exact"), end)["L2"]
         problem = self.problem(mesh, physics, self.scheme, **self.options)
-        if self.in_time:
-            u = problem.solve_in_time(problem.interpolate("exact"), *TIMES)
-        else:
-            u = problem.solve()
+        if self.is_changed:
+            self.solve_with_others(problem)
+        u = self.solve(problem)
         counts = {"unknowns": problem.num_unknowns, "newton": problem.newton_iterations}
         counts |= {"linear": problem.linear_iterations, "direct": problem.direct or ""}
         found = {**counts, "error": problem.errors(u, end)["L2"] / length, "least": least / length}
