@@ -84,7 +84,9 @@ class Options:
     mesh_ranks: int = option(
         0, "number of ranks that get cells (0: chosen from the cells and the devices)", minimum=0, maximum=2**31 - 1
     )
-    deterministic: bool = option(True, "reproducible partition by METIS (kernels are always bitwise reproducible)")
+    deterministic: bool = option(
+        True, "reproducible partition by coordinates (kernels are always bitwise reproducible)"
+    )
     kernel: str = option(
         "auto",
         "element kernel: one thread per cell, thread transposition, sum factorization, patches of first-order cells",

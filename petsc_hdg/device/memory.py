@@ -24,7 +24,7 @@ class Memory:
     most      the largest that was (high water); both without PETSc's vectors
     taken     Taken: bytes of all problems' buffers
     room      bytes that all may have together, None for no limit: the device's memory over the ranks that share it
-    unknowns, ranks  of the problem, this rank's and all, for advice; 0 where there is none yet
+    unknowns, ranks  of the problem, for advice: this rank's, and those with cells; 0 where there is none yet
     """
 
     def __init__(self, name: str = "the device", room: int | None = None, taken: Taken | None = None):
@@ -73,10 +73,10 @@ class Memory:
             return f"use more ranks, each with a device of its own, {general}"
         each = (self.held + nbytes) / self.unknowns
         room = self.room - others
-        fit, ranks = int(room / each), math.ceil(self.ranks * (self.held + nbytes) / room)
+        fit, enough = int(room / each), max(math.ceil(self.ranks * (self.held + nbytes) / room), self.ranks + 1)
         return (
             f"these are {size(each)} an unknown, so that at most {fit:.3g} of this rank's {self.unknowns:.3g} unknowns "
-            f"fit; use at least {max(ranks, self.ranks + 1)} ranks with as much memory each, {general}"
+            f"fit; use at least {enough} ranks with as much memory each (-fe_mesh_ranks {enough}), {general}"
         )
 
 

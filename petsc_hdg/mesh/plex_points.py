@@ -10,10 +10,9 @@ from petsc4py import PETSc
 
 from ..petsc import c_library
 from ..threads import taken
-from .graph import Graph
 from .labels import mark
+from .order import means
 from .shapes import Shape
-from .topology import cells_of_facets
 
 _SIDES = {"tetrahedron": ["triangle"], "hexahedron": ["quadrilateral"]}  # shapes of faces
 
@@ -58,10 +57,12 @@ class PlexPoints:
         self.named += [(label, value, points) for label, value in labels]
         self.labels |= {label for label, _ in labels}
 
-    def dual_graph(self) -> Graph | None:
-        """Cells, joined by the facets that two of them share; None where a facet has three cells."""
-        dim = self.shape.dim
-        return dual_graph(self.cones[dim] - self.start[dim - 1], len(self.cones[dim - 1]))
+    def centroids(self) -> np.ndarray:
+        """Means of the vertices of the cells [cell, dim]."""
+        places, below = self.vertices, 0
+        for d in range(1, self.shape.dim + 1):
+            places, below = means(places, self.cones[d] - self.start[below]), d
+        return places
 
     def parts(self, target: np.ndarray, ranks: int) -> list[tuple[PlexPoints, np.ndarray, np.ndarray]]:
         """The part of the mesh for each rank: its points, numbered within the part; the numbers of those that another
@@ -127,20 +128,6 @@ class PlexPoints:
         if periods is not None and periods.any():
             c_library.set_periods(dm, periods)
         return dm
-
-
-def dual_graph(facets: np.ndarray, count: int) -> Graph | None:
-    """Cells, joined by the facets that two of them share, from their facets [cell, facet] of `count`; None where a
-    facet has three cells."""
-    sides = cells_of_facets(facets, count)
-    if facets.size != np.count_nonzero(sides >= 0):
-        return None
-    first, last = np.moveaxis(sides[facets], 2, 0)
-    other = np.where(first == np.arange(len(facets))[:, None], last, first)
-    inside = other >= 0
-    start = np.concatenate([[0], np.cumsum(np.count_nonzero(inside, axis=1))])
-    neighbour = other[inside].astype(np.int64)
-    return Graph(start, neighbour, np.ones(len(neighbour), np.int64), np.ones(len(facets)))
 
 
 class PointExchange:

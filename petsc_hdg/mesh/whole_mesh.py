@@ -11,23 +11,25 @@ from .order import morton_keys
 class WholeMesh:
     """The cells of a mesh on rank 0 along a space-filling curve. Every method is collective.
 
-    centroids [cell, dim] and graph: on rank 0, None elsewhere. Arrays "of a rank" are [num_cells], those "of the
-    whole mesh" [cell] on rank 0 and None elsewhere.
+    Arrays "of a rank" are [num_cells], those "of the whole mesh" [cell] on rank 0 and None elsewhere.
+
+    centroids [cell, dim] and costs: of the whole mesh.
     """
 
     def __init__(self, mesh, cost: np.ndarray):
         """`cost` [num_cells]: weight of each cell of this rank."""
-        self.comm = mesh.comm
-        found = self.comm.gather(centroids(mesh))
-        facets = self.comm.gather(_facet_numbers(mesh))
-        costs = self.comm.gather(cost)
-        self.centroids = self.graph = self._order = None
+        self.comm, self._mesh = mesh.comm, mesh
+        found, self.centroids, self._order = self.comm.gather(centroids(mesh)), None, None
         if found is not None:
-            self._sizes = [len(part) for part in found]
-            x = np.concatenate(found)
+            self._sizes, x = [len(part) for part in found], np.concatenate(found)
             self._order = curve_order(x)
             self.centroids = x[self._order]
-            self.graph = _dual(np.concatenate(facets)[self._order], np.concatenate(costs)[self._order])
+        self.costs = self.gather(cost)
+
+    def graph(self) -> Graph | None:
+        """Cells, joined by the facets that two of them share, on rank 0."""
+        facets = self.gather(_facet_numbers(self._mesh))
+        return None if facets is None else _dual(facets, self.costs)
 
     def gather(self, values: np.ndarray) -> np.ndarray | None:
         """Values of the whole mesh from those of each rank."""

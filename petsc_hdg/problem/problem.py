@@ -146,7 +146,7 @@ class Problem(Restartable, Evaluated, Described):
             self.discretization = self.scheme.on(mesh, physics, self.options, DeviceLimits.of(self.device))
             self.petsc_comm = self.discretization.petsc_comm  # clones the mesh's DM: the user may destroy that one
             self.device.memory.unknowns = self.discretization.dofmap.num_owned  # numbering is collective
-            self.device.memory.ranks = self.comm.size
+            self.device.memory.ranks = self.comm.allreduce(int(self.mesh.num_cells > 0))
             self.num_unknowns = self.comm.allreduce(self.discretization.dofmap.num_owned)
         with stages.stage("compile"):
             self._create_operator()

@@ -50,7 +50,7 @@ def test_advice_in_unknowns_and_ranks():
     said = str(memory.shortage(1100))
     assert "abacus has no room for 1.1 kB more (900 B of 1 kB for this rank are taken)" in said
     assert "20 B an unknown" in said and "at most 50 of this rank's 100 unknowns fit" in said
-    assert "at least 4 ranks" in said
+    assert "at least 4 ranks with as much memory each (-fe_mesh_ranks 4)" in said
 
 
 def test_ranks_that_share_a_device_share_its_memory(monkeypatch):

@@ -1,4 +1,4 @@
-"""METIS deals the cells of a mesh out in the same way each time, unless the user names a partitioner of PETSc's."""
+"""Cells of a mesh are dealt out evenly, in the same way each time, unless the user names a partitioner of PETSc's."""
 
 import json
 import sys
@@ -9,7 +9,8 @@ import pytest
 
 from petsc_hdg import MeshError
 from petsc_hdg.mesh.graph import Graph
-from petsc_hdg.mesh.partition.metis import MEAN, balanced_parts, whole_weights
+from petsc_hdg.mesh.partition.bisection import balanced_parts
+from petsc_hdg.mesh.partition.metis import MEAN, metis, whole_weights
 
 SCRIPT = Path(__file__).with_name("run_deal.py")
 
@@ -27,11 +28,22 @@ def test_the_same_cells_on_the_same_ranks(mpirun):
 
 
 @pytest.mark.parametrize("n, count", [(5, 9), (8, 8), (8, 7), (24, 5), (300, 4)])
-def test_parts_are_even(n, count):
-    sizes = np.bincount(balanced_parts(ring(n), count), minlength=count)
-    assert sizes.sum() == n and len(sizes) == count
-    assert n <= count or sizes.min() > 0
-    assert sizes.max() <= max(1, 1.1 * n / count + 1)
+@pytest.mark.parametrize("has_costs", [False, True])
+def test_parts_are_even(n, count, has_costs):
+    rng = np.random.default_rng(n)
+    places, costs = rng.random((n, 3)), rng.uniform(0.5, 2.0, n) if has_costs else None
+    part = balanced_parts(places, count, costs)
+    loads = np.bincount(part, costs, minlength=count)
+    assert len(loads) == count and np.array_equal(np.unique(part), np.arange(min(n, count)))
+    assert n <= count or np.ptp(loads) <= (5 if has_costs else 1)
+
+
+def test_a_grid_is_cut_along_its_lines():
+    """Places with the same coordinates along the cut are divided by the other ones."""
+    x, y = np.meshgrid(np.arange(9.0), np.arange(4.0), indexing="ij")
+    part = balanced_parts(np.stack([x.ravel(), y.ravel()], axis=1), 2).reshape(9, 4)
+    assert part.sum() == 18 and (np.diff(part, axis=0) >= 0).all() and (np.diff(part, axis=1) >= 0).all()
+    assert np.count_nonzero(np.diff(part, axis=0)) + np.count_nonzero(np.diff(part, axis=1)) == 5
 
 
 @pytest.mark.parametrize("count", [1000, 10**7, 2 * 10**7, 10**8, 5 * 10**8])
@@ -47,4 +59,4 @@ def test_weights_of_many_cells_add_up_in_32_bits(count):
 def test_pymetis_is_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "pymetis", None)
     with pytest.raises(MeshError, match="pip install pymetis"):
-        balanced_parts(ring(8), 2)
+        metis(ring(8), 2)

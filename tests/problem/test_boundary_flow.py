@@ -38,7 +38,9 @@ def test_conditions_that_magnify_errors_are_told(texts, conditions, eps, told):
     assert len(caught) == bool(told) and all(told in str(one.message) for one in caught)
 
 
-@pytest.mark.parametrize(("eps", "end", "told"), [(1e-5, 0.5, True), (2.5e-4, 0.5, True), (1e-5, 1e-3, False), (1.0, 0.5, False)])
+@pytest.mark.parametrize(
+    ("eps", "end", "told"), [(1e-5, 0.5, True), (2.5e-4, 0.5, True), (1e-5, 1e-3, False), (1.0, 0.5, False)]
+)
 def test_an_outflow_that_lets_nothing_out_is_told_in_time(eps, end, told):
     """Errors grow with time, by |b·n|² T / κ."""
     f0, f1 = IN_FLUX

@@ -1,5 +1,5 @@
 """From a mesh on one rank to the DMPlex that PETSc's options ask for: refined, distributed, with overlap; cells sent to
-chosen ranks, or dealt by METIS, the same each time, or at random, for tests.
+chosen ranks, or dealt by bisection of their coordinates, the same each time, or at random, for tests.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ from ...options import Options
 from ...petsc import c_library
 from ...petsc.c_library import reason, shared_points
 from ..cell_list import MOST_CELLS
-from ..graph import Graph
+from ..geometry import stratum_values
 from ..labels import Labels
-from ..plex_points import PlexPoints, dual_graph
-from ..shapes import CELLS, Shape, shape
-from .metis import balanced_parts
+from ..order import means
+from ..plex_points import PlexPoints
+from ..shapes import SHAPES, Shape, shape
+from .bisection import balanced_parts
 
 DISTRIBUTION = "dm_distribute"  # options of PETSc that begin so
 REFINEMENTS = ("dm_refine", "dm_refine_pre", "dm_refine_hierarchy")
@@ -40,14 +41,15 @@ BEFORE = (
 )
 AFTER = ("dm_refine", "dm_refine_hierarchy", "dm_coarsen", "dm_coarsen_hierarchy")
 CHOICE = "petscpartitioner_type"
-SIMPLICES_OF_A_GPU = 20_000  # that its cells can be cut into; with fewer each, fewer GPUs are faster
+# Dimension -> simplices that the cells of a GPU can be cut into; with fewer each, fewer GPUs are as fast or faster.
+SIMPLICES_OF_A_GPU = {2: 250_000, 3: 100_000}
 
 
 def prepare(made, comm, prefix: str, overlap: int, partition_seed: int | None):
     """A DM of a DM or PlexPoints: PETSc's options (-dm_refine, -dm_distribute, -petscpartitioner_type …) are applied,
     then the overlap grows. Collective.
 
-    Cells are dealt to the ranks by METIS unless the user names a partitioner, see deal.by_metis.
+    Cells are dealt to the ranks by bisection unless the user names a partitioner, see `by_bisection`.
     `partition_seed`: deal the cells out at random, for tests of independence from the partition.
     """
     if isinstance(made, PlexPoints):
@@ -56,15 +58,13 @@ def prepare(made, comm, prefix: str, overlap: int, partition_seed: int | None):
         start, end = made.getHeightStratum(0)
         _refuse_curved_refinement(made, comm, prefix)
         _refuse_endless_refinement(max(made.getDimension(), 0), end - start, comm, prefix)
-    by_us = comm.size > 1 and (partition_seed is not None or by_metis(prefix))
+    by_us = comm.size > 1 and (partition_seed is not None or by_bisection(prefix))
     dm, changed = made, {}
     if isinstance(made, PlexPoints):
         asks = any(name.startswith(f"{prefix}{DISTRIBUTION}") for name in PETSc.Options().getAll())
         at_once = by_us and not _is_changed(prefix, BEFORE) and not asks
-        dm = deal_points(made, comm, prefix, partition_seed) if at_once else None
-        if dm is None:
-            dm = made.plex(comm)
-        else:
+        dm = deal_points(made, comm, prefix, partition_seed) if at_once else made.plex(comm)
+        if at_once:
             by_us, changed = False, {DISTRIBUTION: "0"}
         made.forget()
     dm.setOptionsPrefix(prefix)
@@ -219,8 +219,8 @@ def _distribute(dm, mesh, target: np.ndarray):
     return found
 
 
-def by_metis(prefix: str) -> bool:
-    """True if METIS deals cells out, and not PETSc's partitioner: with -fe_deterministic, unless the user names one.
+def by_bisection(prefix: str) -> bool:
+    """True if bisection deals cells out, not PETSc's partitioner: with -fe_deterministic, unless the user names one.
 
     PT-Scotch, which PETSc takes where it has it, deals the same mesh out in another way now and then.
     Raises OptionError.
@@ -232,34 +232,46 @@ def by_metis(prefix: str) -> bool:
 
 
 def deal_points(points: PlexPoints, comm, prefix: str, seed: int | None):
-    """A DM of points that lie on rank 0, whose cells go to the ranks by METIS or with a seed at random; None of points
-    that are left to PETSc, where a facet has three cells. Collective. Raises MeshError on all ranks."""
+    """A DM of points that lie on rank 0, whose cells go to the ranks by bisection or with a seed at random. Collective.
+    Raises MeshError on all ranks."""
     with collectively(comm):
-        graph = points.dual_graph()
-    if not comm.bcast(graph is not None):
-        return None
-    return scattered(points if comm.rank == 0 else None, _target(points.shape, graph, comm, prefix, seed), comm)
+        places = points.centroids()
+    target = _target(points.shape, places, comm, prefix, seed)
+    return scattered(points if comm.rank == 0 else None, target, comm)
 
 
 def deal(dm, comm, prefix: str, seed: int | None) -> None:
-    """Have PETSc's distribution send the cells of a DM where METIS says, or with a seed at random. Collective. Raises
-    MeshError on all ranks.
+    """Have PETSc's distribution send the cells of a DM where bisection says, or with a seed at random. Collective.
+    Raises MeshError on all ranks.
 
-    What is neither at random nor on rank 0 alone, of several shapes or without facets, is left to PETSc.
+    What is neither at random nor on rank 0 alone, has no facets, or coordinates of cells, is left to PETSc.
     """
-    (start, end), of, graph = dm.getHeightStratum(0), None, None
+    (start, end), vector, of, places = dm.getHeightStratum(0), dm.getCoordinatesLocal(), None, None
     with collectively(comm):
-        shapes = list(c_library.cell_shapes(dm))
-        if len(shapes) == 1 and shapes[0] in CELLS and dm.getDepth() == dm.getDimension():
-            of, (first, last) = shape(shapes[0]), dm.getHeightStratum(1)
-            graph = dual_graph(c_library.cones(dm, start, end, of.num_facets) - first, last - first)
-    if seed is None and (comm.allreduce(comm.rank and end - start) or not comm.bcast(graph is not None)):
+        shapes = [shape(name) for name in c_library.cell_shapes(dm) if name in SHAPES]
+        if shapes and dm.getDepth() == dm.getDimension() and not c_library.has_only_cell_coordinates(dm):
+            of, places = shapes[0], _centroids(dm, vector, shapes)
+    if seed is None and (comm.allreduce(comm.rank and end - start) or not comm.bcast(places is not None)):
         return
-    target = _target(of, graph, comm, prefix, seed) if seed is None else _at_random(seed, end - start, comm)
+    target = _target(of, places, comm, prefix, seed) if seed is None else _at_random(seed, end - start, comm)
     sizes = np.bincount(target, minlength=comm.size).astype(PETSc.IntType)
     partitioner = dm.getPartitioner()
     partitioner.setType(PETSc.Partitioner.Type.SHELL)
     partitioner.setShellPartition(comm.size, sizes, np.argsort(target, kind="stable").astype(PETSc.IntType))
+
+
+def _centroids(dm, vector, shapes: list[Shape]) -> np.ndarray:
+    """A place in each cell of this rank [cell, dim], from the local vector of coordinates; the mean of the vertices of
+    simplices and boxes."""
+    values, embedding = np.asarray(vector.getArray(readonly=True)), dm.getCoordinateDim()
+    below, end = dm.getDepthStratum(0)
+    places = stratum_values(dm.getCoordinateSection(), values, below, end, embedding)
+    for d in range(1, dm.getDimension() + 1):
+        start, end = dm.getDepthStratum(d)
+        most = max(each.cone_size(d) for each in shapes)
+        places = means(places, c_library.mixed_cones(dm, start, end, most) - below)
+        below = start
+    return places
 
 
 def ranks_with_cells(of: Shape, count: int, comm, prefix: str, is_final: bool = True) -> int:
@@ -268,14 +280,14 @@ def ranks_with_cells(of: Shape, count: int, comm, prefix: str, is_final: bool = 
     options = Options.from_petsc(prefix)
     if options.mesh_ranks:
         return min(options.mesh_ranks, comm.size)
-    enough = math.ceil(count * (1 if of.is_simplex else math.factorial(of.dim)) / SIMPLICES_OF_A_GPU)
+    enough = math.ceil(count * (1 if of.is_simplex else math.factorial(of.dim)) / SIMPLICES_OF_A_GPU[of.dim])
     return enough if is_final and enough < comm.size and is_gpu_chosen(options.device) else comm.size
 
 
 def ranks_of_whole(mesh, whole) -> int:
     """The number of ranks that get cells of the whole mesh, on rank 0. Raises OptionError."""
     prefix = mesh.dm.getOptionsPrefix() or ""
-    return ranks_with_cells(mesh.parts[0].shape, whole.graph.num_vertices, mesh.comm, prefix)
+    return ranks_with_cells(mesh.parts[0].shape, len(whole.centroids), mesh.comm, prefix)
 
 
 def _at_random(seed: int, count: int, comm) -> np.ndarray:
@@ -283,15 +295,15 @@ def _at_random(seed: int, count: int, comm) -> np.ndarray:
     return np.random.default_rng([seed, comm.rank]).integers(0, comm.size, count)
 
 
-def _target(of: Shape, graph: Graph, comm, prefix: str, seed: int | None) -> np.ndarray:
-    """The rank of each cell of the graph on rank 0 [cell], of the shape `of`. Collective."""
+def _target(of: Shape, places: np.ndarray, comm, prefix: str, seed: int | None) -> np.ndarray:
+    """The rank of each cell on rank 0 [cell], of the shape `of` and at `places` [cell, dim]. Collective."""
     if seed is not None:
-        return _at_random(seed, graph.num_vertices, comm)
+        return _at_random(seed, len(places), comm)
     with collectively(comm):
         if comm.rank > 0:
             return np.zeros(0, np.int64)
-        ranks = ranks_with_cells(of, graph.num_vertices, comm, prefix, not _is_changed(prefix, AFTER))
-        return balanced_parts(graph, ranks)
+        ranks = ranks_with_cells(of, len(places), comm, prefix, not _is_changed(prefix, AFTER))
+        return balanced_parts(places, ranks)
 
 
 def scattered(points: PlexPoints | None, target: np.ndarray, comm):

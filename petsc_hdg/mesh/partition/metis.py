@@ -1,4 +1,4 @@
-"""Parts of a graph by METIS: connected ones of about equal cost, or balanced ones.
+"""Connected parts of a graph of about equal cost, by METIS.
 
 Connected sets of vertices are cut along the branches of spanning trees, all sets at a time.
 """
@@ -18,7 +18,7 @@ from ..order import cells_of
 FEW = 16  # vertices a part below which METIS fails here and there: it makes parts of ROUGH vertices, divided further
 ROUGH = 32
 MEAN = 100  # weight of a vertex of mean cost: partitioners take whole numbers
-MOST = 2**30  # sum of all weights, which METIS and PETSc's partitioners may add up in 32 bits
+MOST = 2**30  # sum of all weights, which METIS may add up in 32 bits
 KWAY = 2000  # parts up to which METIS divides at once, which gives connected parts; it bisects again and again above
 
 
@@ -38,20 +38,8 @@ def connected_parts(graph: Graph, count: int) -> np.ndarray:
     return by_first(_split_heaviest(graph, part, count - int(part.max()) - 1))
 
 
-def balanced_parts(graph: Graph, count: int) -> np.ndarray:
-    """Part of each vertex [vertex] int64, as even as whole vertices allow; parts may be in pieces.
-
-    METIS bisects again and again, which leaves no part empty that could have a vertex. Raises MeshError.
-    """
-    n = graph.num_vertices
-    return np.arange(n) if count >= n else metis(graph, count, bisect=True)
-
-
-def metis(graph: Graph, count: int, bisect: bool = False) -> np.ndarray:
-    """METIS' part of each vertex [vertex] int64; parts may be empty or in pieces.
-
-    bisect: again and again, also where METIS could divide at once.   Raises MeshError.
-    """
+def metis(graph: Graph, count: int) -> np.ndarray:
+    """METIS' part of each vertex [vertex] int64; parts may be empty or in pieces. Raises MeshError."""
     n = graph.num_vertices
     if count <= 1 or n == 0 or not len(graph.neighbour):
         return np.arange(n) * min(count, n) // max(n, 1)
@@ -59,11 +47,9 @@ def metis(graph: Graph, count: int, bisect: bool = False) -> np.ndarray:
         import pymetis
     except ImportError:
         raise MeshError(
-            "METIS makes polytopes and deals cells to the ranks, and pymetis cannot be imported; pip install pymetis "
-            "(cells are also dealt out with -petscpartitioner_type simple)."
+            "METIS makes polytopes, and pymetis cannot be imported; pip install pymetis, or give your own groups."
         ) from None
-    zeros = np.zeros(n, np.int64)
-    kway = count <= KWAY and not bisect
+    zeros, kway = np.zeros(n, np.int64), count <= KWAY
     contiguous = kway and not graph.components(zeros).any()
     weights = None if np.ptp(graph.weights) == 0 else whole_weights(graph.weights, graph.weights.mean(), n)
     with kept_from_output() as said:  # METIS prints that it leaves parts empty, which is no fault here
@@ -78,8 +64,7 @@ def metis(graph: Graph, count: int, bisect: bool = False) -> np.ndarray:
             )
         except RuntimeError as error:
             raise MeshError(
-                f"METIS cannot make {count} parts of {plural(n, 'cell')} ({said() or error}); ask for fewer, or for "
-                "PETSc's own partitioner by -petscpartitioner_type simple."
+                f"METIS cannot make {count} parts of {plural(n, 'cell')} ({said() or error}); ask for fewer."
             ) from None
     return np.asarray(found.vertex_part, np.int64)
 

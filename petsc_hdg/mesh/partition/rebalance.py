@@ -1,4 +1,4 @@
-"""Cells moved between ranks by METIS so that each has about the same cost."""
+"""Cells moved between ranks so that each has about the same cost."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from ...errors import MeshError, collectively
 from ...stages import stage
 from ..mesh_checks import cell_costs, require_mesh
 from ..whole_mesh import WholeMesh
+from .bisection import balanced_parts
 from .distribute import ranks_of_whole, redistributed
-from .metis import balanced_parts
 
 
 @stage("mesh")
@@ -22,9 +22,9 @@ def rebalance(mesh, cost):
     {region: number}, which covers the mesh. `problem.cell_costs` is what a scheme makes of its cells; measured seconds
     or steps of local iterations serve as well.
 
-    METIS deals the whole mesh out on rank 0, the same whatever partition it had. Names, coordinates and overlap go
-    along. On one rank the mesh itself comes back. Raises MeshError for a mesh of polytopes, which `agglomerate`
-    balances by its own `cost`.
+    Bisection of coordinates deals the whole mesh out on rank 0, the same whatever partition it had. Names, coordinates
+    and overlap go along. On one rank the mesh itself comes back. Raises MeshError for a mesh of polytopes, which
+    `agglomerate` balances by its own `cost`.
     """
     with collectively(require_mesh(mesh, "rebalance").comm):
         if mesh.polytopes is not None:
@@ -36,8 +36,8 @@ def rebalance(mesh, cost):
         return mesh
     whole, target = WholeMesh(mesh, costs), None
     with collectively(mesh.comm):
-        if whole.graph is not None:
-            target = balanced_parts(whole.graph, ranks_of_whole(mesh, whole))
+        if whole.centroids is not None:
+            target = balanced_parts(whole.centroids, ranks_of_whole(mesh, whole), whole.costs)
     return redistributed(mesh, whole.deal(target), np.zeros(mesh.num_cells, np.int64))[0]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import comb
 from numbers import Integral
 
@@ -14,12 +13,11 @@ from ...value_checks import array, plural, shown
 from ..graph import Graph
 from ..labels import stratum_points
 from ..mesh_checks import cell_costs, evaluated, numbers, require_mesh
+from ..partition.bisection import balanced_parts
 from ..partition.distribute import ranks_of_whole, redistributed
-from ..partition.metis import FEW, connected_parts, metis, shared_out
+from ..partition.metis import connected_parts, shared_out
 from ..polytopes import Polytopes
 from ..whole_mesh import WholeMesh, centroids
-
-LOPSIDED = 1.1  # balance of METIS' ranks above which pieces of the space-filling curve are tried
 
 
 @stage("mesh")
@@ -42,7 +40,7 @@ def agglomerate(mesh, count=None, groups=None, label=None, degrees=None, cost=No
              of the polytopes' centroids [polytope, dim]. None: the degree of the options.
     cost     weight of each cell in the balance: [num_cells], or a function of centroids; None: the same for all
 
-    Polytopes are dealt to the ranks by METIS too, weighted with the cost of their cells times the square of their
+    Polytopes are dealt to the ranks by bisection, weighted with the cost of their cells times the square of their
     number of basis functions; `polytopes.balance` is the largest cost of a rank over the mean. On one rank nothing
     moves. Raises MeshError.
     """
@@ -50,11 +48,11 @@ def agglomerate(mesh, count=None, groups=None, label=None, degrees=None, cost=No
         weights = cell_costs(mesh, cost)
         given = _groups(mesh, count, groups, label)
     whole = WholeMesh(mesh, weights)
-    given = whole.gather(given)
+    given, graph = whole.gather(given), whole.graph()
     part = target = of_all = balance = None
     with collectively(mesh.comm):
-        if whole.graph is not None:
-            part, target, of_all, balance = _plan(whole, count, given, degrees, ranks_of_whole(mesh, whole))
+        if graph is not None:
+            part, target, of_all, balance = _plan(whole, graph, count, given, degrees, ranks_of_whole(mesh, whole))
     of_all, balance = mesh.comm.bcast((of_all, balance))
     moved, number = redistributed(mesh, whole.deal(target), whole.deal(part))
     numbers, of_cell = np.unique(number, return_inverse=True)
@@ -76,10 +74,9 @@ def _groups(mesh, count, groups, label) -> np.ndarray:
     return np.zeros(mesh.num_cells, np.int64)
 
 
-def _plan(whole: WholeMesh, count, given: np.ndarray, degrees, ranks: int) -> tuple:
+def _plan(whole: WholeMesh, graph: Graph, count, given: np.ndarray, degrees, ranks: int) -> tuple:
     """Polytope and rank [cell] of every cell of the whole mesh, degrees [polytope] or None, and the balance of the cost
     of the ranks."""
-    graph = whole.graph
     if count is not None:
         inside = graph.within(given)  # no polytope lies in two groups
         part = connected_parts(inside, checked_count(count, graph.num_vertices, "cell"))
@@ -89,14 +86,14 @@ def _plan(whole: WholeMesh, count, given: np.ndarray, degrees, ranks: int) -> tu
             warn_user(f"{what} in pieces: {len(groups)} polytopes were made where {count} were asked for.")
     else:
         part, groups = _pieces(graph, given)
-    found = checked_degrees(degrees, groups, lambda: _middles(whole, part, len(groups)))
-    coarse = graph.quotient(part, len(groups))
+    size, costs = (np.bincount(part, of_cell) for of_cell in (None, whole.costs))
+    middles = np.stack([np.bincount(part, x) / size for x in whole.centroids.T], axis=1)
+    found = checked_degrees(degrees, groups, middles)
     if found is not None:
         dim = whole.centroids.shape[1]
-        functions = np.array([comb(p + dim, dim) for p in range(max(DEGREES) + 1)])[found]
-        coarse = replace(coarse, weights=coarse.weights * functions**2)
-    rank = _ranks(coarse, ranks)
-    load = np.bincount(rank, coarse.weights, minlength=ranks)
+        costs *= np.array([comb(p + dim, dim) for p in range(max(DEGREES) + 1)])[found] ** 2
+    rank = balanced_parts(middles, ranks, costs)
+    load = np.bincount(rank, costs, minlength=ranks)
     return part, rank[part], found, float(load.max() / load.mean())
 
 
@@ -115,26 +112,6 @@ def _pieces(graph: Graph, given: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             f"each piece is a polytope of its own now, {len(groups)} in all."
         )
     return number[piece], groups[order]
-
-
-def _middles(whole: WholeMesh, part: np.ndarray, count: int) -> np.ndarray:
-    """Mean of the centroids of the cells of each polytope [polytope, dim]."""
-    size = np.bincount(part, minlength=count)
-    return np.stack([np.bincount(part, x, minlength=count) / size for x in whole.centroids.T], axis=1)
-
-
-def _ranks(coarse: Graph, ranks: int) -> np.ndarray:
-    """Rank of each polytope [polytope]: by METIS, or in turn along the numbers where that is better balanced."""
-    if ranks == 1:
-        return np.zeros(coarse.num_vertices, np.int64)
-    middle = np.cumsum(coarse.weights) - coarse.weights / 2
-    in_turn = np.minimum((middle * (ranks / coarse.weights.sum())).astype(np.int64), ranks - 1)
-    if coarse.num_vertices < FEW * ranks:
-        return in_turn
-    by_metis = metis(coarse, ranks)
-    loads = [np.bincount(rank, coarse.weights, minlength=ranks).max() for rank in (by_metis, in_turn)]
-    lopsided = loads[0] * ranks > LOPSIDED * coarse.weights.sum()
-    return in_turn if lopsided and loads[1] < loads[0] else by_metis
 
 
 @stage("mesh")
@@ -192,15 +169,15 @@ def label_groups(mesh, label) -> np.ndarray:
     return found[mesh.topology.cells[: mesh.num_cells] - first]
 
 
-def checked_degrees(degrees, groups: np.ndarray, middles) -> np.ndarray | None:
+def checked_degrees(degrees, groups: np.ndarray, middles: np.ndarray) -> np.ndarray | None:
     """Degree of each polytope [polytope] int, or None.
 
-    degrees: as in `agglomerate`.   groups [polytope]: what each is a piece of.   middles(): places [polytope, dim].
+    degrees: as in `agglomerate`.   groups [polytope]: what each is a piece of.   middles: places [polytope, dim].
     """
     if degrees is None:
         return None
     of_place = callable(degrees)
-    values = array("Degrees", evaluated(degrees, middles() if of_place else None, "degrees"), MeshError)
+    values = array("Degrees", evaluated(degrees, middles if of_place else None, "degrees"), MeshError)
     wanted = len(groups) if of_place else int(groups.max()) + 1
     if values.ndim and values.shape != (wanted,):
         raise MeshError(
