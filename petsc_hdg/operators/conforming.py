@@ -116,10 +116,10 @@ class ConformingSubspace:
         Averaged are the values of the cells at the vertex; of a trace, which has none there, the nodes around, by the
         subspace's functions.
         """
+        spread = self.interpolation
         spaces = self.fine.discretization.parts[0].spaces
-        are_at_vertices = any(space.element.entity_dofs[0][0] for space in spaces)
-        at_vertices = are_at_vertices and self._degree == 1
-        spread = self._from_nodes(_at_vertices) if at_vertices else self.interpolation
+        if self._degree == 1 and any(space.element.entity_dofs[0][0] for space in spaces):
+            spread = self._mat(self._at_vertices)
         average, ones = spread.createVecs()
         ones.set(1.0)
         spread.multTranspose(ones, average)
@@ -140,21 +140,31 @@ class ConformingSubspace:
 
     @cached_property
     def interpolation(self) -> PETSc.Mat:
-        return self._from_nodes(lambda element: element.nodes)
-
-    def _from_nodes(self, nodes_of) -> PETSc.Mat:
-        """AIJ matrix of the values of subspace functions at the nodes [node, dim] that a function gives of the elements
-        of all fields, in each cell; rows with nan are empty. Cells that share a node of their facets agree there."""
         parts = zip(self.fine.discretization.parts, self.discretization.parts, strict=True)
-        csr = _merged([_rows_of(*part, nodes_of) for part in parts])
+        csr = _merged([_rows_of(*part) for part in parts])
+        self._at_vertices = _units(*csr)
+        return self._mat(csr)
+
+    def _mat(self, csr: tuple) -> PETSc.Mat:
+        """AIJ matrix of this rank's rows."""
         mat = PETSc.Mat().createAIJWithArrays(self._sizes, csr, comm=self._comm)
         mat.setVecType(self._vec_type)  # operations on vectors of two types read what is not there
         return mat
 
 
-def _rows_of(fine, coarse, nodes_of) -> tuple:
-    """CSR of the rows that the cells of a part have, see ConformingSubspace._from_nodes."""
-    nodes = [nodes_of(space.element) for space in fine.spaces]
+def _units(starts: np.ndarray, columns: np.ndarray, values: np.ndarray) -> tuple:
+    """CSR of the rows of a CSR that have one value, 1; others are empty."""
+    rows = np.flatnonzero(np.diff(starts) == 1)
+    rows = rows[np.abs(values[starts[rows]] - 1) < 1e-12]
+    counts = np.zeros(len(starts), starts.dtype)
+    counts[rows + 1] = 1
+    return np.cumsum(counts, dtype=starts.dtype), columns[starts[rows]], values[starts[rows]]
+
+
+def _rows_of(fine, coarse) -> tuple:
+    """CSR of the values of subspace functions at the nodes of all fields, of rows that the cells of a part have. Cells
+    that share a node of their facets agree there."""
+    nodes = [space.element.nodes for space in fine.spaces]
     numbers = taken(coarse.dofmap.global_numbers, coarse.dofmap.cell_numbers)
     width, columns = max(map(len, nodes)), []
     parts = list(zip(_places(fine, nodes), _components(coarse.spaces), strict=True))
@@ -163,10 +173,10 @@ def _rows_of(fine, coarse, nodes_of) -> tuple:
     kind = np.promote_types(np.min_scalar_type(-count), np.int32)
     last = np.full(len(fine.dofmap.compact), -1, kind)
     for part, ((owners, here), low) in enumerate(parts):
-        kept = np.flatnonzero(~np.isnan(here).any(axis=1)).astype(kind)
+        of_node = np.arange(len(here), dtype=kind)
         for begin in range(0, len(owners), CHUNK):
             cells = np.arange(begin, min(begin + CHUNK, len(owners)), dtype=kind) + part * len(numbers)
-            last[owners[begin : begin + CHUNK, kept]] = cells[:, None] * kind.type(width) + kept
+            last[owners[begin : begin + CHUNK]] = cells[:, None] * kind.type(width) + of_node
         tables[part, : len(here)] = _weights(coarse, here)
         columns.append(numbers[:, low])
     return _rows(last[: fine.dofmap.num_owned], np.array(columns), tables)
@@ -195,8 +205,7 @@ def _places(disc, nodes: list[np.ndarray]):
 
 def _weights(disc, nodes: np.ndarray) -> np.ndarray:
     """Values [node, function] of a subspace's functions."""
-    weights = disc.spaces[0].element.tabulate(np.nan_to_num(nodes), 0)[0]
-    weights[np.isnan(nodes).any(axis=1)] = 0
+    weights = disc.spaces[0].element.tabulate(nodes, 0)[0]
     weights[np.abs(weights) < 1e-14] = 0
     return weights
 
@@ -229,14 +238,6 @@ class _CoarseMatrix(AssembledMatrix):
 def _components(spaces) -> list[slice]:
     """Degrees of freedom of a cell that belong to each component of each field."""
     return [slice(s.first_dof + c, s.first_dof + s.num_dofs, s.components) for s in spaces for c in range(s.components)]
-
-
-def _at_vertices(element) -> np.ndarray:
-    """Nodes [node, dim] of an element at the cell's vertices, others nan; all of them where there are none."""
-    on = [entity[0] for entity in element.entity_dofs[0] if entity]
-    kept = np.full_like(element.nodes, np.nan)
-    kept[on] = element.nodes[on]
-    return kept if on else element.nodes
 
 
 def _rows(places: np.ndarray, columns: np.ndarray, tables: np.ndarray):
