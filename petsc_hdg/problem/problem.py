@@ -274,11 +274,12 @@ class Problem(Restartable, Evaluated, Described):
 
     # Data ------------------------------------------------------------------------------------------------
 
-    def set_constants(self, **values: float | Mapping[str, float]) -> None:
-        """Change named constants (collective); nothing is compiled again. Those of boundaries are given by a dict
-        {boundary: number}, or by one number for all of them. Raises PhysicsError for an unknown name.
+    def set_constants(self, values: Mapping | None = None, /, **named: float | Mapping[str, float]) -> None:
+        """Change named constants (collective), given by name or in a dict as to Physics; nothing is compiled again.
+        Those of boundaries are given by a dict {boundary: number}, or by one number for all of them. Raises
+        PhysicsError for an unknown name.
         """
-        self.physics = self.discretization.physics = self.physics.with_constants(**values)
+        self.physics = self.discretization.physics = self.physics.with_constants(**(values or {}), **named)
         with kept_levels.watched(self):
             self.operator.set_constants(self.physics.constants.values())
 

@@ -197,3 +197,5 @@ def test_changed_constants_and_auxiliary_fields_take_effect():
         once = problem.solve().norm()
         problem.set_constants(kappa=4.0)
         assert problem.solve().norm() == pytest.approx(once / 4, rel=1e-9)
+        problem.set_constants({"kappa": 2.0})
+        assert problem.solve().norm() == pytest.approx(once / 2, rel=1e-9)
