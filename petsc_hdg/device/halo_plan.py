@@ -39,7 +39,9 @@ class HaloPlan:
         self._find_senders(indices[order])
         with collectively(comm):
             self._check_points()
-        self._order_sums()
+        self.target_slots = np.argsort(self.send_points, kind="stable").astype(np.int32)
+        self.targets, counts = np.unique(self.send_points, return_counts=True)
+        self.target_offsets = np.concatenate(([0], np.cumsum(counts))).astype(np.int32)
 
     @property
     def active(self) -> bool:
@@ -66,11 +68,6 @@ class HaloPlan:
             point = int(self.send_points[np.argmax(wrong)])
             raise DeviceError(f"a ghost refers to point {point} of rank {self.comm.rank}, which owns {self.owned_size}")
         self.send_points = self.send_points.astype(np.int32)
-
-    def _order_sums(self) -> None:
-        self.target_slots = np.argsort(self.send_points, kind="stable").astype(np.int32)
-        self.targets, counts = np.unique(self.send_points, return_counts=True)
-        self.target_offsets = np.concatenate(([0], np.cumsum(counts))).astype(np.int32)
 
     def forward_host(self, owned: np.ndarray, ghosts: np.ndarray) -> None:
         """Fill `ghosts` [ghost, ...] with the owners' values of `owned` [point, ...]."""

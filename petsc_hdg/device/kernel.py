@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 
@@ -284,33 +283,3 @@ class Recorded:
             self.device.recording = None
         # The buffers are kept, or others might get their ids.
         self._kept[key] = buffers, self._merged(calls, self.device)
-
-
-def aside(device: Device, call) -> None:
-    """Run call() now, and at each repetition of a sequence that is being recorded: what is more than launches."""
-    if device.recording is None:
-        call()
-        return
-    with unrecorded(device):
-        call()
-    device.recording.append(call)
-
-
-@contextmanager
-def unrecorded(device: Device):
-    """Context manager: launches that belong to no sequence."""
-    calls, device.recording = device.recording, None
-    try:
-        yield
-    finally:
-        device.recording = calls
-
-
-@contextmanager
-def enclosed(device: Device, begin, end):
-    """Context manager: begin() before, and end() after what is launched inside, at each repetition too."""
-    aside(device, begin)
-    try:
-        yield
-    finally:
-        aside(device, end)

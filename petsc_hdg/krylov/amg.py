@@ -100,7 +100,9 @@ class AMG(Context):
                     f"petsc_hdg.AMG was given a matrix of type {mat.getType()}, it takes an assembled one: use aij"
                 )
         with event("AmgSetUp"):
-            sums, symmetric = _sums_on_device(mat), _is_symmetric(mat)
+            sums, symmetric = mat.getAttr("petsc_hdg_rows"), _is_symmetric(mat)
+            if sums is not None and sums.filled != mat.stateGet():  # it has been changed since
+                sums = None
             rows = rows_of(mat) if sums is None else None
             kept, settings = cache_of(mat) if self.shares else {}, self.settings(pc)
             cycle = kept.get(LEVELS, self.cycle)
@@ -289,12 +291,6 @@ class _Smoother(Smoother):
         return largest
 
 
-def _sums_on_device(mat):
-    """MatrixRows with the present values of a matrix; None if there are none, or it has been changed since."""
-    sums = mat.getAttr("petsc_hdg_rows")
-    return sums if sums is not None and sums.filled == mat.stateGet() else None
-
-
 def _is_symmetric(mat: PETSc.Mat) -> bool:
     """True if a matrix is symmetric, or nearly so. Collective."""
     known, symmetric = mat.isSymmetricKnown()
@@ -328,7 +324,9 @@ def amg_cycle(pc: PETSc.PC, vectors: Vectors):
     arrays, solver = context.cycle.arrays, context.solver
     if arrays.device is not vectors.device:
         return None
-    return solver if arrays.precision == vectors.arrays.precision else InPrecision(solver, vectors, arrays)
+    if arrays.precision == vectors.arrays.precision:
+        return solver
+    return InPrecision(solver, vectors, arrays, f"{solver.note}, in {arrays.precision} precision")
 
 
 MAKERS.append(amg_cycle)

@@ -175,7 +175,7 @@ class Problem(Restartable, Evaluated, Described):
         vector = solvers.probe(self.mesh.dm)
         if not is_viennacl(vector) and self._may_share_vectors(local):
             other = solvers.probe(self.mesh.dm, "viennacl")
-            taken = Device.from_vec(other).is_chosen_by(choice, local.rank)
+            taken = identity(choose(choice, local.rank)) == identity(Device.from_vec(other).cl_device)
             vector = other if all(self.comm.allgather(taken)) else vector
         self.device = Device.from_vec(vector) if is_viennacl(vector) else Device.select(self.options.device, self.comm)
         self.device.profile, self.device.halo = self.options.profile, self.options.halo
