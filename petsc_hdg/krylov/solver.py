@@ -90,7 +90,8 @@ class ConvergenceMonitor:
 
 
 class DeviceSolver(Context):
-    """Context of a PETSc Python KSP whose vectors stay on the device; subclasses have `iterate`.
+    """Context of a PETSc Python KSP whose vectors stay on the device; a subclass has `iterate(monitor, b, x, guessed)`,
+    which improves the buffer x from its present values, zero unless `guessed`. Collective.
 
     Right-hand side and first guess go to the device when a solve begins, and the solution comes back when it ends.
     Monitors that ask for the solution get a copy of it.
@@ -222,10 +223,6 @@ class DeviceSolver(Context):
         return self._kept
 
     # Methods ---------------------------------------------------------------------------------------------
-
-    def iterate(self, monitor: ConvergenceMonitor, b, x, guessed: bool) -> None:
-        """Improve the buffer x from its present values (zero unless `guessed`). Collective."""
-        raise NotImplementedError
 
     def prepare(self, ksp, arrays, count: int) -> None:
         """Buffers and operators for vectors [count] on the device of `arrays`. Collective."""

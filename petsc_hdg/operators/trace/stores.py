@@ -152,7 +152,9 @@ class TraceStores:
     """
 
     def __init__(self, operator):
-        self.op, kind = operator, operator.format_kind
+        self.op, kind = operator, operator.discretization.options.hdg_trace_mat
+        if kind != "aij" and not operator.discretization.has_jumps:
+            kind = "element"  # dense blocks need facets that own their unknowns
         self.format = None if kind == "aij" else create_format(kind, operator)
         self.border = border_of(operator) if self.format is not None and self.format.has_facets else None
         if self.format is not None:
