@@ -110,7 +110,9 @@ class JacobianContext(ShellMatrix):
         if self._is_stored:
             (self.stored.mat.multTranspose if transpose else self.stored.mat.mult)(x, y)
         else:
-            self._compute(x, y, *transpose)
+            callback = self.operator.arrays.callback(f"{self.name} product")
+            with callback, self.access.read(x) as given, self.access.write(y) as out:
+                self._multiply(given, out, *transpose)
         if self.factor != 1:  # PETSc would log a scaling for each product
             y.scale(self.factor)
 
@@ -119,11 +121,6 @@ class JacobianContext(ShellMatrix):
         """True if the matrix of products has the last linearization."""
         stored = self.stored
         return stored is not None and stored.is_as_filled and stored.linearization == self.operator.linearizations
-
-    def _compute(self, x, y, *transpose: bool) -> None:
-        callback = self.operator.arrays.callback(f"{self.name} product")
-        with callback, self.access.read(x) as given, self.access.write(y) as out:
-            self._multiply(given, out, *transpose)
 
     def scale(self, mat, factor: float) -> None:
         """J *= factor, as ARKIMEX does to get the mass matrix from a large shift."""
@@ -178,7 +175,8 @@ class JacobianContext(ShellMatrix):
 
     def getDiagonal(self, mat, diagonal) -> None:
         """diagonal = diag(J). Raises SolveError for a vector of another size, which PETSc lets pass."""
-        require_rows(mat, diagonal)
+        remedy = "mat.createVecLeft() makes one"
+        require_sizes("the diagonal of a matrix", mat.getSizes()[0], [diagonal], remedy)
         if self._is_stored:
             self.stored.mat.getDiagonal(diagonal)
             diagonal.scale(self.factor)
@@ -211,8 +209,3 @@ class JacobianContext(ShellMatrix):
         viewer.printfASCII(
             f"  matrix-free Jacobian by {disc.name}, kernel variant '{disc.variant}', on {self.operator.device.name}\n"
         )
-
-
-def require_rows(mat, vector) -> None:
-    """Raise SolveError unless a vector is one of a matrix' rows."""
-    require_sizes("the diagonal of a matrix", mat.getSizes()[0], [vector], "mat.createVecLeft() makes one")

@@ -450,7 +450,8 @@ class Problem(Restartable, Evaluated, Described):
     def solve_from(self, u: PETSc.Vec) -> None:
         """Let SNES work on u, from u on, whether it converges or not. Collective. Raises OptionError for no such u."""
         input_data.require_vec(self, u)
-        assembled_fallback.follow_user(self, self.snes)
+        if self.options.pmat == "auto" and assembled_fallback.needs_matrix(self.snes.getKSP().getPC()):
+            assembled_fallback.take_matrix(self)  # for a PC that the user gave the solver itself
         with solvers.one_goal(self.snes) as aim:
             for _ in range(4):
                 with solvers.agreed(self.comm, self.snes), preconditioners.smoothing(self, self.snes):

@@ -257,10 +257,6 @@ class PolytopicOperator:
         """Values of J in the order of the discretization's `matrix_numbers`."""
         return self.assembly.values()
 
-    def write_matrices(self, out: np.ndarray) -> None:
-        """The same, written to `out` [value]."""
-        self.assembly.write(out)
-
     # Results -----------------------------------------------------------------------------------------------------
 
     def errors(self, u, t: float) -> np.ndarray:
