@@ -224,11 +224,6 @@ class ContinuousGalerkin(StrongConditions, PrimalDiscretization):
         """Flops of the diagonal of an element matrix without the physics."""
         return line_diagonal_flops(self) if self.variant == "tensor" else super().flops_per_diagonal
 
-    @property
-    def gather_file(self) -> str:
-        """Kernel file by which degrees of freedom of cells are read from vectors."""
-        return "gather_cells.clh" if self.cell_by_cell else super().gather_file
-
     def element_specs(self) -> dict[str, KernelSpec]:
         """Specs of `cg_residual` and `cg_action`."""
         return line_specs(self) if self.variant == "tensor" else self.volume_specs()
