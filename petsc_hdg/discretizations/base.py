@@ -205,7 +205,7 @@ class Discretization:
     @cached_property
     def has_steps(self) -> bool:
         """True if physics may jump with x, so that each side of a facet has to see a point in its own cell."""
-        return self.physics.has_steps(self.dim)
+        return self.physics.instance(self.dim).has_steps
 
     def seen(self, points: np.ndarray, cell: str = "") -> np.ndarray:
         """Reference points [point, dim] where the physics of a cell is evaluated, in place of given ones; cell: shape,
