@@ -187,12 +187,8 @@ class JacobianContext(ShellMatrix):
 
     def diagonal(self, out) -> None:
         """out = the diagonal, a buffer, without the factor. Collective."""
-        with stages.event("Diagonal", self._diagonal_flops):
+        with stages.event("Diagonal", self.exact.diagonal_flops):
             self._diagonal(out)
-
-    @property
-    def _diagonal_flops(self) -> int:
-        return self.exact.diagonal_flops
 
     def _diagonal(self, out) -> None:
         exact, operator = self.exact, self.operator
