@@ -34,7 +34,8 @@ CHUNK = 1 << 16  # cells looked at together
 TOLERANCE = 16  # units of rounding of the largest coordinate
 PTX = 90  # compute capability from which GPUs multiply matrices in double precision as mma.clh does
 LEAST_DEGREE = 3  # of hexahedra, from which sums along lines are faster than products at all points
-CONDENSE_POINT = ("gather_tvector.clh", "normal_derivatives.clh", "condense_point.clh")  # in this order
+# In this order.
+CONDENSE_POINT = ("gather_tvector.clh", "facet_normal.clh", "normal_derivatives.clh", "condense_point.clh")
 _POINTS = ("geometry.clh", "point.clh", *CONDENSE_POINT)
 UNIFORM = {"LINE"}  # tables of which all work-items read the same entry: constants, however large the others are
 
