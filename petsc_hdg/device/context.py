@@ -153,20 +153,26 @@ class Device:
 
     def require(self, spec) -> None:
         """Raise DeviceError if the kernel of `spec` cannot run here."""
-        where = f"kernel '{spec.name}' cannot run on {self.name}: it needs"
         if spec.precision == "double" and not self.has_fp64:
             raise DeviceError(
-                f"{where} double precision, which the device lacks; use -fe_precision single or another -fe_device"
+                f"kernel '{spec.name}' cannot run on {self.name}: it needs double precision, which the device lacks; "
+                "use -fe_precision single or another -fe_device"
             )
-        for what, needed, limit in (
-            ("bytes of local memory", spec.local_bytes, self.local_bytes),
-            ("work-items in a work-group", spec.local_size, self.max_work_group),
-            ("bytes of constant memory", spec.constant_bytes, self.constant_bytes),
-        ):
-            if needed > limit:
-                raise DeviceError(
-                    f"{where} {needed} {what}, the device has {limit}; lower -fe_num_blocks or -fe_degree"
-                )
+        self.require_room(spec, spec.local_bytes, self.max_work_group)
+        self.require_at_most(spec, "bytes of constant memory", spec.constant_bytes, self.constant_bytes)
+
+    def require_room(self, spec, local_bytes: int, most_items: int) -> None:
+        """Raise DeviceError if the work-groups of a kernel, which take so much memory, are larger than can be."""
+        self.require_at_most(spec, "bytes of local memory", local_bytes, self.local_bytes)
+        self.require_at_most(spec, "work-items in a work-group", spec.local_size, most_items)
+
+    def require_at_most(self, spec, what: str, needed: int, limit: int) -> None:
+        """Raise DeviceError if a kernel needs more of something than there is for it."""
+        if needed > limit:
+            raise DeviceError(
+                f"kernel '{spec.name}' cannot run on {self.name}: it needs {needed} {what}, the limit is {limit}; "
+                "lower -fe_num_blocks or -fe_degree"
+            )
 
     @property
     def profile(self) -> bool:

@@ -10,9 +10,9 @@ import numpy as np
 from petsc_hdg import stages
 from petsc_hdg.device.arrays import Arrays
 from petsc_hdg.device.context import aside
-from petsc_hdg.device.halo_links import OTHER, Links
+from petsc_hdg.device.halo_links import Links
 from petsc_hdg.device.halo_peers import PeerLinks, halo_kernel
-from petsc_hdg.device.halo_plan import HaloPlan
+from petsc_hdg.device.halo_plan import OTHER, HaloPlan
 from petsc_hdg.device.node import Node
 from petsc_hdg.errors import DeviceError, collectively
 

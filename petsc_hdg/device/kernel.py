@@ -75,34 +75,15 @@ class Kernel:
                 f"kernel '{spec.name}' takes {self.num_args} arguments, its spec names {len(self._names)}: write its "
                 "prototype as `(ARGUMENTS)`"
             )
-        self._check_limits(opencl())
+        info, of_group = opencl().kernel_work_group_info, self.handle.get_work_group_info
+        found = (of_group(kind, self.device.cl_device) for kind in (info.LOCAL_MEM_SIZE, info.WORK_GROUP_SIZE))
+        self.device.require_room(spec, *found)
         self._arguments: tuple = (None,) * self.num_args
 
     def compile_without_optimizations(self) -> None:
         """Compile the kernel again without the compiler's optimizations. It runs slower then."""
         self.spec, self._set, self._parts = replace(self.spec, is_optimized=False), False, {}
         self._compile()
-
-    def _check_limits(self, cl) -> None:
-        info = cl.kernel_work_group_info
-        device = self.device.cl_device
-        for what, needed, limit in (
-            (
-                "work-items in a work-group",
-                self.spec.local_size,
-                self.handle.get_work_group_info(info.WORK_GROUP_SIZE, device),
-            ),
-            (
-                "bytes of local memory",
-                self.handle.get_work_group_info(info.LOCAL_MEM_SIZE, device),
-                self.device.local_bytes,
-            ),
-        ):
-            if needed > limit:
-                raise DeviceError(
-                    f"kernel '{self.spec.name}' cannot run on {self.device.name}: it needs {needed} {what}, the limit "
-                    f"is {limit}; lower -fe_num_blocks or -fe_degree"
-                )
 
     def __call__(self, global_size: int, *arguments, first: int = 0):
         """Launch; returns the pyopencl event, or None where there is nothing to do."""
