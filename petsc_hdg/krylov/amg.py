@@ -212,13 +212,19 @@ class _Cycle(Multigrid):
 
     def _coarsest(self, matrix: BlockRows):
         """The inverse of the matrix, that on its range where it is singular, or smoothing where it is too large."""
-        if matrix.num_rows * matrix.shape[0] <= max(self._choice.limit, MOST_INVERSE):
+        count = matrix.num_rows * matrix.shape[0]
+        if count <= max(self._choice.limit, MOST_INVERSE):
             dense = matrix.dense()
             inverse = accurate_inverse(dense)
             if inverse is None:
                 inverse = pseudoinverse(dense, self._symmetric)
             return DenseMatrix(inverse, self.arrays)
-        return _Relaxation(matrix, Aggregates(matrix, self._choice.threshold), self._vectors, self._symmetric)
+        operator, vectors = SellMatrix.of_blocks(matrix, self.arrays), self._vectors.of_size(count)
+        operator.take(matrix)
+        inverse = Aggregates(matrix, self._choice.threshold).inverse
+        smoother = _Smoother(matrix, operator, inverse, vectors, LONG, self._symmetric)
+        smoother.fit()
+        return SimpleNamespace(apply=partial(smoother.smooth, zero=True))  # such matrices have little coupling
 
 
 class _Level:
@@ -248,21 +254,6 @@ class _Level:
         self.interpolation.take(coarsening.prolongator)
         self.restriction.take(coarsening.restriction)
         return True
-
-
-class _Relaxation:
-    """What solves, roughly, on a coarsest level that is large: such matrices have little coupling."""
-
-    def __init__(self, matrix: BlockRows, aggregates: Aggregates, finest: Vectors, symmetric: bool):
-        vectors = finest.of_size(matrix.num_rows * matrix.shape[0])
-        operator = SellMatrix.of_blocks(matrix, finest.arrays)
-        operator.take(matrix)
-        self._smoother = _Smoother(matrix, operator, aggregates.inverse, vectors, LONG, symmetric)
-        self._smoother.fit()
-
-    def apply(self, b, x) -> None:
-        """x = steps from zero for b"""
-        self._smoother.smooth(b, x, zero=True)
 
 
 class _Smoother(Smoother):

@@ -20,12 +20,7 @@ class BiCGStab(DeviceSolver):
     -ksp_pc_side left (default) or right.
     """
 
-    norms = {
-        (Norm.PRECONDITIONED, LEFT): 3,
-        (Norm.UNPRECONDITIONED, RIGHT): 2,
-        (Norm.NONE, LEFT): 1,
-        (Norm.NONE, RIGHT): 1,
-    }
+    norms = ((Norm.PRECONDITIONED, LEFT), (Norm.UNPRECONDITIONED, RIGHT))
 
     def iterate(self, monitor: ConvergenceMonitor, b, x, guessed: bool) -> None:
         steps, operation = self.kept(Steps), self.operation

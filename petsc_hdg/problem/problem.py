@@ -115,9 +115,7 @@ class Problem(Restartable, Evaluated, Described):
         self.linear_iterations: int | None = None
         self.time_steps: int | None = None
         self.time: float | None = None  # of its last step
-        self.after_step: list[
-            Callable[[PETSc.TS], None]
-        ] = []  # functions of a TS, called after each step of those that the problem is attached to
+        self.after_step: list[Callable[[PETSc.TS], None]] = []  # of a TS that the problem is attached to
         self.explicit: Problem | None = None
         self.traffic = None  # of the last solve, see traffic.Traffic
         self.solved_constants = None  # of the last solution
