@@ -48,15 +48,12 @@ class BlockJacobi(Context):
         size = f"{self.blocks.block} by {self.blocks.block}" if self.blocks else "not set up yet"
         viewer.printfASCII(f"  inverted {self.of} blocks, {size}\n")
 
-    def apply(self, pc, x, y) -> None:
-        """y = inverse blocks x"""
-        self._apply(x, y, transpose=False)
-
     def applyTranspose(self, pc, x, y) -> None:
         """y = inverse transposed blocks x"""
-        self._apply(x, y, transpose=True)
+        self.apply(pc, x, y, transpose=True)
 
-    def _apply(self, x, y, transpose: bool) -> None:
+    def apply(self, pc, x, y, transpose: bool = False) -> None:
+        """y = inverse blocks x"""
         access = self.context.access
         callback = self.context.operator.arrays.callback(f"{self.of} block Jacobi")
         with callback, access.read(x) as given, access.write(y) as out:

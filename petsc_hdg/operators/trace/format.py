@@ -29,7 +29,7 @@ class TraceFormat:
     flops        of one product on this rank
     description  a few words on the storage
     add_tile(K, first, count, tile_stride=None)   take the matrices K [column, tile_stride, row] of cells first …
-    mult, mult_transpose(x, y_owned, y_ghost, part=None)   y = A x, or Aᵀ x, on this rank, or a part of its rows as
+    mult(x, y_owned, y_ghost, part=None, transpose=False)   y = A x, or Aᵀ x, on this rank, or a part of its rows as
                  overlap.py has them: all of y_ghost is in OUTER
     column(k, y_owned, y_ghost)   y = entry k of each row within its facet's own block; the diagonal for k = -1
     """
@@ -88,10 +88,9 @@ class TraceFormat:
 
     def apply(self, x, out, transpose: bool = False) -> None:
         """out = A x, or Aᵀ x. Collective."""
-        product = self.mult_transpose if transpose else self.mult
 
         def run(vector, part):
-            product(vector, out, self._ghost_sums, part)
+            self.mult(vector, out, self._ghost_sums, part, transpose)
 
         if self.border is not None and not transpose:
             self.border.product(x, out, run, self.rows_alone)

@@ -84,7 +84,7 @@ class TraceMatrix(JacobianContext):
         """The TraceFormat that the products use."""
         return self._own or self.operator.format
 
-    def _multiply(self, x, y, transpose: bool = False) -> None:
+    def product(self, x, y, transpose: bool = False) -> None:
         with self.logged(self.format.flops):
             self.format.apply(x, y, transpose)
 

@@ -109,7 +109,7 @@ class Automatic(TraceFormat):
     # What the chosen format does ----------------------------------------------------------------------------
 
     nbytes, rows_alone, clear, add_tile = forwarded("chosen", 4)
-    add_shapes, mult, mult_transpose, column = forwarded("chosen", 4)
+    add_shapes, mult, column = forwarded("chosen", 3)
 
     @property
     def kernels(self) -> dict:
