@@ -9,33 +9,14 @@ import difflib
 import math
 from dataclasses import dataclass, fields, replace
 
-from .database import (
-    SCHEME_PREFIXES,
-    check,
-    given_truth,
-    option,
-    option_name,
-    parse,
-)
+from .database import SCHEME_PREFIXES, check, given_truth, option, option_name, parse
 from .errors import OptionError
 from .log import LEVELS
 from .value_checks import text as given_text
 
-HDG_FLUXES = ("auto", "projected", "pointwise")
 BACKENDS = ("cg_gpu", "hdg_gpu", "sipg_gpu", "poly_gpu")
 PRECISIONS = ("double", "single")
-HALOS = ("auto", "peers", "windows", "messages")
-PMATS = ("auto", "aij", "conforming", "agglomerates", "none")
-PRODUCTS = ("auto", "kernels")
-PROGRESS = ("auto", "on", "off")
 VARIANTS = ("auto", "cell", "transpose", "tensor", "patch")
-TRACE_MATS = ("auto", "dbf", "element", "symmetric", "aij")
-CG_STABILIZATIONS = ("none", "supg")
-PENALTIES = ("shahbazi", "paper")
-SIPG_KERNELS = ("auto", "affine", "fused", "split")
-POLY_SPACES = ("total", "tensor")
-POLY_SUBDIVISIONS = ("cells", "coarse")
-TIME_SPACES = ("tensor", "total")
 
 # How options of an object with the prefix `hdg_` go on, such as -hdg_ksp_type: none of ours.
 _PETSC_STARTS = ("dm_", "fe_", "ksp_", "mat_", "pc_", "snes_", "tao_", "ts_", "vec_", *SCHEME_PREFIXES)
@@ -76,7 +57,9 @@ class Options:
     precision: str = option("double", "floating-point type on the device", choices=PRECISIONS)
     device: str = option("any", "OpenCL device: gpu, cpu, any, an index, or part of a name")
     halo: str = option(
-        "auto", "halo exchange within a node: the fastest one, kernels, shared memory, messages", choices=HALOS
+        "auto",
+        "halo exchange within a node: the fastest one, kernels, shared memory, messages",
+        choices=("auto", "peers", "windows", "messages"),
     )
     quadrature_degree: int = option(
         -1, "degree of exactness of the quadrature (-1: twice the polynomial degree)", minimum=-1, maximum=30
@@ -99,10 +82,12 @@ class Options:
     pmat: str = option(
         "auto",
         "preconditioner matrix: assembled, conforming first-order subspace, agglomerates, none",
-        choices=PMATS,
+        choices=("auto", "aij", "conforming", "agglomerates", "none"),
     )
     products: str = option(
-        "auto", "products with the Jacobian: by stored entries where a CPU does these sooner, never", choices=PRODUCTS
+        "auto",
+        "products with the Jacobian: by stored entries where a CPU does these sooner, never",
+        choices=("auto", "kernels"),
     )
     pmat_precision: str = option(
         "auto", "precision of multigrid on the device: vectors, products, matrices", choices=("auto", *PRECISIONS)
@@ -110,7 +95,9 @@ class Options:
     view: bool = option(False, "description of discretization, device and Vec mode on stdout")
     kernel_view: str = option("", "folder for the text of each generated kernel ('stdout': print it)")
     progress: str = option(
-        "auto", "line of progress on stderr: on a terminal without PETSc's monitors, always, never", choices=PROGRESS
+        "auto",
+        "line of progress on stderr: on a terminal without PETSc's monitors, always, never",
+        choices=("auto", "on", "off"),
     )
     log_level: str = option(
         "warning",
@@ -144,12 +131,12 @@ class Options:
     hdg_flux: str = option(
         "auto",
         "flux at facets: by the physics, f1 projected into the gradient space, f1 of trace and gradient at points",
-        choices=HDG_FLUXES,
+        choices=("auto", "projected", "pointwise"),
     )
     hdg_trace_mat: str = option(
         "auto",
         "trace matrix storage: dense facet blocks, element matrices, packed symmetric blocks, PETSc AIJ",
-        choices=TRACE_MATS,
+        choices=("auto", "dbf", "element", "symmetric", "aij"),
     )
     hdg_share: bool = option(True, "shared local solvers and trace matrices of congruent cells")
     hdg_keep: bool = option(True, "cache of U, and of the condensed right-hand side of linear physics")
@@ -163,15 +150,17 @@ class Options:
     hdg_enrich: bool = option(True, "gradient space of degree k+1 on quadrilaterals and hexahedra")
     cg_condense: bool = option(False, "static condensation of continuous elements")
     cg_stabilization: str = option(
-        "none", "stabilization of convection in cg_gpu: none, streamline upwinding", choices=CG_STABILIZATIONS
+        "none", "stabilization of convection in cg_gpu: none, streamline upwinding", choices=("none", "supg")
     )
     sipg_penalty: str = option(
-        "shahbazi", "penalty: trace inequality per facet, or 100 p²/h_F as in the paper", choices=PENALTIES
+        "shahbazi", "penalty: trace inequality per facet, or 100 p²/h_F as in the paper", choices=("shahbazi", "paper")
     )
     sipg_penalty_scale: float = option(1.0, "factor of the penalty", minimum=0, maximum=1e12)
     sipg_theta: int = option(1, "method: symmetric (1), incomplete (0), nonsymmetric (-1)", minimum=-1, maximum=1)
     sipg_kernel: str = option(
-        "auto", "product kernel: constant coefficients, one pass, volume then fluxes", choices=SIPG_KERNELS
+        "auto",
+        "product kernel: constant coefficients, one pass, volume then fluxes",
+        choices=("auto", "affine", "fused", "split"),
     )
     sipg_check_coercivity: bool = option(
         False, "estimate of the smallest eigenvalue, with a warning if the penalty is too small"
@@ -179,16 +168,18 @@ class Options:
     poly_agglomerates: int = option(
         0, "number of agglomerates of the whole mesh (0: each cell is a polytope)", minimum=0, maximum=2**31 - 1
     )
-    poly_space: str = option("total", "polynomial space: total degree, degree in each coordinate", choices=POLY_SPACES)
+    poly_space: str = option(
+        "total", "polynomial space: total degree, degree in each coordinate", choices=("total", "tensor")
+    )
     poly_subdivision: str = option(
         "cells",
         "quadrature triangles of agglomerates in 2D: the mesh's own cells, as few as the outlines allow",
-        choices=POLY_SUBDIVISIONS,
+        choices=("cells", "coarse"),
     )
     poly_penalty_scale: float = option(1.0, "factor of the polytopic penalty", minimum=0, maximum=1e12)
     poly_time_degree: int = option(1, "polynomial degree in time of space-time slabs", minimum=0, maximum=3)
     poly_time_space: str = option(
-        "tensor", "space-time polynomials: tensor product of space and time, total degree", choices=TIME_SPACES
+        "tensor", "space-time polynomials: tensor product of space and time, total degree", choices=("tensor", "total")
     )
     prefix: str = ""
 

@@ -22,7 +22,7 @@ class BareTrace:
     essential: (label, components) that are essential there.   symmetric: whether the matrices are.
     """
 
-    name = "stand-in"
+    name, diagonal_flops = "stand-in", 0
 
     def __init__(self, cell, degree, components, essential=(), precision="double", symmetric=False, **mesh_settings):
         self.mesh = box_mesh(cell, **mesh_settings)

@@ -108,21 +108,18 @@ def timed_compilation():
 @pytest.fixture(scope="session", autouse=True)
 def stated_local_memory():
     """A kernel that states its local memory takes no more: shapes of work-groups are chosen by what is stated."""
-    from petsc_hdg.device.kernel import Kernel, opencl
+    from petsc_hdg.device import Device
     from petsc_hdg.discretizations.poly import matrix_specs
 
-    check = Kernel._check_limits
+    check = Device.require_room
 
-    def compared(kernel, cl):
-        check(kernel, cl)
-        taken = kernel.handle.get_work_group_info(
-            opencl().kernel_work_group_info.LOCAL_MEM_SIZE, kernel.device.cl_device
-        )
-        stated, by_driver = kernel.spec.local_bytes, 8 if kernel.device.is_gpu else 0  # Nvidia's takes 8 bytes itself
-        assert not stated or taken <= stated + by_driver or matrix_specs.EMULATED, (kernel.spec.name, taken, stated)
+    def compared(device, spec, taken, most_items):
+        check(device, spec, taken, most_items)
+        stated, by_driver = spec.local_bytes, 8 if device.is_gpu else 0  # Nvidia's takes 8 bytes itself
+        assert not stated or taken <= stated + by_driver or matrix_specs.EMULATED, (spec.name, taken, stated)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Kernel, "_check_limits", compared)
+        patch.setattr(Device, "require_room", compared)
         yield
 
 

@@ -108,7 +108,7 @@ def element_row(title, disc, device, repeat, copy) -> dict:
     arrays = Arrays(device, disc.options.precision)
     spec = disc.volume_specs()["cg_residual"]
     files = {"geometry.clh": ("geometry.clh", kernel_file("geometry_stored.clh"))}
-    files |= {disc.gather_file: (kernel_file("gather_evector.clh"),)}
+    files |= {"gather_tvector.clh": (kernel_file("gather_evector.clh"),)}
     sources = tuple(chain.from_iterable(files.get(file, (file,)) for file in spec.sources))
     arguments = (*spec.arguments, *signature("const real *stored_geometry [DIM * DIM + 1, stride]"))
     kernel = Kernel(replace(spec, sources=sources, arguments=arguments), device)

@@ -9,7 +9,7 @@
 // needs: BASIS GRAD GEO GEO_GRAD WEIGHTS
 //
 // Arrays
-//   out [NDOF, stride]  element vector or diagonal, cell fastest, or [cell, NDOF] after gather_cells.clh;
+//   out [NDOF, stride]  element vector or diagonal, cell fastest, or [cell, NDOF] with CELL_BY_CELL;
 //       [NDOF test, NDOF trial, stride]  element matrices, cell fastest
 // The others as in cg_point.clh and geometry.clh.
 // Tables

@@ -66,10 +66,10 @@ void ROLE(cg_patch)(ARGUMENTS)
     word_[b] = words[head[5] + min((int)get_local_id(0) + b * THREADS, head[6] - 1)];
   PATCH_UNROLL
   for (int b = 0; b < PLACE_ROUNDS * NC; ++b) {
-    value_[b] = patch_value(u_owned, u_tail, n_owned, index_[b]);
-    WITH_TIME(value_[PLACE_ROUNDS * NC + b] = patch_value(ut_owned, ut_tail, n_owned, index_[b]);)
+    value_[b] = dof_value(u_owned, u_tail, n_owned, index_[b]);
+    WITH_TIME(value_[PLACE_ROUNDS * NC + b] = dof_value(ut_owned, ut_tail, n_owned, index_[b]);)
 #if ALONG
-    value_[(1 + TIME) * PLACE_ROUNDS * NC + b] = patch_value(du_owned, du_tail, n_owned, index_[b]);
+    value_[(1 + TIME) * PLACE_ROUNDS * NC + b] = dof_value(du_owned, du_tail, n_owned, index_[b]);
 #endif
   }
   BARRIER_LOCAL();

@@ -25,17 +25,7 @@ KERNEL(THREADS * CELLS) void condense(ARGUMENTS)
   CONDENSE_TILE
   CONDENSE_STATE(s)
 #if CONSTANT
-  __local real all_sums[CELLS * ND];
-  __local real *sums = all_sums + slot * ND;
-  __local int some;  // whether any cell of the group has a state that is not zero: few have, with linear physics
-  if (get_local_id(0) == 0) some = 0;
-  TILE_BARRIER();
-  for (int i = lane; i < ND; i += THREADS) {
-    sums[i] = 0;
-    if (s[i] != 0) some = 1;
-  }
-  TILE_BARRIER();
-  __local const real *state = some ? s : 0;
+  CONDENSE_SUMS(s)
   CONDENSE_VOLUME(false, state, blocks, SUM_POINTS)
   if (some) {
     CONDENSE_JUMPS(false, state, blocks, least, SUM_JUMPS)

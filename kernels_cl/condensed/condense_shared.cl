@@ -10,18 +10,10 @@
 KERNEL(THREADS * CELLS) void condense_shared(ARGUMENTS)
 {
   CONDENSE_CELL
-  __local real states[CELLS * ND], all_sums[CELLS * ND], all_blocks[CELLS * CHUNK * BLOCK];
-  __local real *s = states + slot * ND, *sums = all_sums + slot * ND, *blocks = all_blocks + slot * CHUNK * BLOCK;
-  __local int some;  // whether any cell of the group has a state that is not zero: few have, with linear physics
-  if (get_local_id(0) == 0) some = 0;
-  TILE_BARRIER();
-  for (int k = lane; k < ND; k += THREADS) {
-    s[k] = condense_gather(interior, trace_owned, trace_tail, n_owned, dofs, stride, cell, k);
-    sums[k] = 0;
-    if (s[k] != 0) some = 1;
-  }
-  TILE_BARRIER();
-  __local const real *state = some ? s : 0;
+  __local real states[CELLS * ND], all_blocks[CELLS * CHUNK * BLOCK];
+  __local real *s = states + slot * ND, *blocks = all_blocks + slot * CHUNK * BLOCK;
+  CONDENSE_STATE(s)
+  CONDENSE_SUMS(s)
   CONDENSE_VOLUME(false, state, blocks, SUM_POINTS)
   if (some || SIDES) {
     real least = REAL_HUGE;

@@ -64,10 +64,7 @@ KERNEL(THREADS) void condense(ARGUMENTS)
   const int lane = get_local_id(0), item0 = get_group_id(0) * THREADS, item = item0 + lane;
   const bool active = item < num_cells;
   const int cell = first + (active ? item : num_cells - 1);
-  POINT_LOAD_CONSTANTS
-  POINT_LOAD_AUX(cell)
-  Geometry g;
-  geometry_load(&g, nodes, cell_nodes, stride, cell);
+  POINT_LOAD_CELL(cell)
   __local real *s = states + lane * STATE_PITCH, *block = blocks + lane * BLOCK_SPACE;
   bool some = false;  // few cells have a state that is not zero, with linear physics
   for (int k = 0; k < ND; ++k) {

@@ -10,17 +10,14 @@ __kernel void hdg_stabilization(ARGUMENTS)
 {
   const int cell = get_global_id(0) % stride, f = get_global_id(0) / stride;
   if (cell >= num_cells || f >= NFACETS) return;
-  POINT_LOAD_CONSTANTS
-  POINT_LOAD_AUX(cell)
-  Geometry g;
+  POINT_LOAD_CELL(cell)
   real most[NC];
-  geometry_load(&g, nodes, cell_nodes, stride, cell);
   for (int c = 0; c < NC; ++c) most[c] = 0;
   for (int p = f * NQF; p < (f + 1) * NQF; ++p) {
     real x[DIM], n[DIM], u[NC], q[NC * DIM], u_t[NC], a[NA + 1], a_x[(NA + 1) * DIM], tau[NC];
     geometry_point(&g, FACET_GEO_GRAD + p * NNODES * DIM);
     geometry_x(&g, FACET_GEO + p * NNODES, x);
-    condense_normal(FACET_NORMALS + f * DIM, &g, n);
+    facet_normal(FACET_NORMALS + f * DIM, &g, n);
     for (int c = 0; c < NC; ++c) u[c] = 0;
     for (int c = 0; c < NC * DIM; ++c) q[c] = 0;
     for (int j = 0; j < NF; ++j)

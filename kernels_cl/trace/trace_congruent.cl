@@ -43,12 +43,6 @@
   __global const int4 *restrict heads, __global const ushort *restrict entry, __global const short *restrict adjacent, \
   __global const int *restrict kinds, __global const int *restrict far
 
-// Values of a facet, numbers counted from the group's first facet.
-static inline __global const real *facet_values(__global const real *owned, __global const real *tail, int n_owned, int start)
-{
-  return start < n_owned ? owned + start : tail + (start - n_owned);
-}
-
 // y = A x on this rank's facets, ghosts included; with T for D, y = Aᵀ x.
 KERNEL(FACETS * PARTS) void trace_congruent_product(int num_facets, int n_owned, int n_free, int facet_stride,
                                                     __global const real *restrict D, GROUP_ARRAYS,

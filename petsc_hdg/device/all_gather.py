@@ -8,8 +8,8 @@ import numpy as np
 
 from petsc_hdg import stages
 from petsc_hdg.device.arrays import Arrays
+from petsc_hdg.device.context import aside
 from petsc_hdg.device.halo import Halo
-from petsc_hdg.device.kernel import aside
 from petsc_hdg.device.node import Node
 from petsc_hdg.device.peer_memory import MOST
 

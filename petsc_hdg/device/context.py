@@ -151,26 +151,28 @@ class Device:
         queue = cl.CommandQueue.from_int_ptr(vec.getCLQueueHandle(), False)
         return cls(queue.device, context, queue, note="context of PETSc's ViennaCL vectors")
 
-    def is_chosen_by(self, choice: str, local_rank: int = 0) -> bool:
-        """True if it is the device that a `choice` (see select) names for a rank of a node."""
-        return identity(choose(choice, local_rank)) == identity(self.cl_device)
-
     def require(self, spec) -> None:
         """Raise DeviceError if the kernel of `spec` cannot run here."""
-        where = f"kernel '{spec.name}' cannot run on {self.name}: it needs"
         if spec.precision == "double" and not self.has_fp64:
             raise DeviceError(
-                f"{where} double precision, which the device lacks; use -fe_precision single or another -fe_device"
+                f"kernel '{spec.name}' cannot run on {self.name}: it needs double precision, which the device lacks; "
+                "use -fe_precision single or another -fe_device"
             )
-        for what, needed, limit in (
-            ("bytes of local memory", spec.local_bytes, self.local_bytes),
-            ("work-items in a work-group", spec.local_size, self.max_work_group),
-            ("bytes of constant memory", spec.constant_bytes, self.constant_bytes),
-        ):
-            if needed > limit:
-                raise DeviceError(
-                    f"{where} {needed} {what}, the device has {limit}; lower -fe_num_blocks or -fe_degree"
-                )
+        self.require_room(spec, spec.local_bytes, self.max_work_group)
+        self.require_at_most(spec, "bytes of constant memory", spec.constant_bytes, self.constant_bytes)
+
+    def require_room(self, spec, local_bytes: int, most_items: int) -> None:
+        """Raise DeviceError if the work-groups of a kernel, which take so much memory, are larger than can be."""
+        self.require_at_most(spec, "bytes of local memory", local_bytes, self.local_bytes)
+        self.require_at_most(spec, "work-items in a work-group", spec.local_size, most_items)
+
+    def require_at_most(self, spec, what: str, needed: int, limit: int) -> None:
+        """Raise DeviceError if a kernel needs more of something than there is for it."""
+        if needed > limit:
+            raise DeviceError(
+                f"kernel '{spec.name}' cannot run on {self.name}: it needs {needed} {what}, the limit is {limit}; "
+                "lower -fe_num_blocks or -fe_degree"
+            )
 
     @property
     def profile(self) -> bool:
@@ -229,9 +231,8 @@ class Device:
         if self.queue is not self.copy_queue:
             opencl().enqueue_barrier(self.queue, wait_for=[copied])
 
-    @contextmanager
     def beside(self):
-        """What is launched inside runs beside what was launched before, and is done before what is launched after.
+        """Context manager: launches inside run beside those before, and are done before those after.
 
         It must not touch what the kernels before write. Without `two_queues` it is launched as everything is.
         """
@@ -250,17 +251,7 @@ class Device:
             self.copy_queue.flush()
             opencl().enqueue_barrier(first, wait_for=[done])
 
-        self._repeatable(begin)
-        try:
-            yield
-        finally:
-            self._repeatable(end)
-
-    def _repeatable(self, call) -> None:
-        """Run call(), now and where a sequence that is being recorded is repeated."""
-        call()
-        if self.recording is not None:
-            self.recording.append(call)
+        return enclosed(self, begin, end)
 
     def marker(self):
         """An event that is done once everything launched so far is."""
@@ -279,6 +270,29 @@ class Device:
             f"  {'GPU' if self.is_gpu else 'CPU'}, {precision}, local memory {self.local_bytes // 1024} KiB, "
             f"work-groups up to {self.max_work_group}"
         )
+
+
+def aside(device: Device, call) -> None:
+    """Run call() now, and at each repetition of a sequence that is being recorded: what is more than launches."""
+    if device.recording is None:
+        call()
+        return
+    calls, device.recording = device.recording, None  # its launches belong to no sequence
+    try:
+        call()
+    finally:
+        device.recording = calls
+    calls.append(call)
+
+
+@contextmanager
+def enclosed(device: Device, begin, end):
+    """Context manager: begin() before, and end() after what is launched inside, at each repetition too."""
+    aside(device, begin)
+    try:
+        yield
+    finally:
+        aside(device, end)
 
 
 def is_viennacl(vec) -> bool:

@@ -9,10 +9,10 @@ import numpy as np
 
 from petsc_hdg import stages
 from petsc_hdg.device.arrays import Arrays
-from petsc_hdg.device.halo_links import OTHER, Links
+from petsc_hdg.device.context import aside
+from petsc_hdg.device.halo_links import Links
 from petsc_hdg.device.halo_peers import PeerLinks, halo_kernel
-from petsc_hdg.device.halo_plan import HaloPlan
-from petsc_hdg.device.kernel import aside
+from petsc_hdg.device.halo_plan import OTHER, HaloPlan
 from petsc_hdg.device.node import Node
 from petsc_hdg.errors import DeviceError, collectively
 
@@ -74,7 +74,8 @@ class Halo:
         plan, arrays = self.plan, self.arrays
         ghosts = plan.receive_ghosts if ghost_place is None else np.asarray(ghost_place)[plan.receive_ghosts]
         self.places = ghosts
-        self._first_ghost = _first_of_run(ghosts)
+        first = int(ghosts[0]) if ghosts.size else 0
+        self._first_ghost = first if np.array_equal(ghosts, first + np.arange(ghosts.size)) else None  # of one run
         tables = {"ghosts": ghosts, "points": plan.send_points, "targets": plan.targets}
         tables |= {"offsets": plan.target_offsets, "slots": plan.target_slots}
         self._tables = {name: arrays.to_device(table, "halo tables") for name, table in tables.items()}
@@ -228,9 +229,3 @@ class Halo:
     def __del__(self):
         if getattr(self, "_links", None) is not None:
             self.destroy()
-
-
-def _first_of_run(places: np.ndarray) -> int | None:
-    """The first of places that follow each other one by one, None where they do not."""
-    first = int(places[0]) if places.size else 0
-    return first if np.array_equal(places, first + np.arange(places.size)) else None

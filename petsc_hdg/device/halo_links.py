@@ -6,12 +6,11 @@ import numpy as np
 from mpi4py import MPI
 
 from petsc_hdg.device.arrays import Arrays
-from petsc_hdg.device.halo_plan import HaloPlan
+from petsc_hdg.device.halo_plan import OTHER, HaloPlan
 from petsc_hdg.device.node import Node
 from petsc_hdg.errors import DeviceError
 
 GATHERED = 1 << 16  # bytes up to which what comes from several neighbours goes to the device in one copy
-OTHER = {"points": "ghosts", "ghosts": "points"}
 
 
 class Links:

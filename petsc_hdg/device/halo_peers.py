@@ -6,8 +6,7 @@ import numpy as np
 
 from petsc_hdg.codegen import KernelSpec
 from petsc_hdg.device.arrays import Arrays
-from petsc_hdg.device.halo_links import OTHER
-from petsc_hdg.device.halo_plan import HaloPlan
+from petsc_hdg.device.halo_plan import OTHER, HaloPlan
 from petsc_hdg.device.kernel import Kernel
 from petsc_hdg.device.peer_memory import PeerMemory
 from petsc_hdg.errors import DeviceError

@@ -10,6 +10,7 @@ from petsc_hdg.errors import DeviceError, collectively
 _TAG_PLAN = 7101
 _TAG_FORWARD = 7102
 _TAG_REVERSE = 7103
+OTHER = {"points": "ghosts", "ghosts": "points"}
 
 
 class HaloPlan:
@@ -39,7 +40,9 @@ class HaloPlan:
         self._find_senders(indices[order])
         with collectively(comm):
             self._check_points()
-        self._order_sums()
+        self.target_slots = np.argsort(self.send_points, kind="stable").astype(np.int32)
+        self.targets, counts = np.unique(self.send_points, return_counts=True)
+        self.target_offsets = np.concatenate(([0], np.cumsum(counts))).astype(np.int32)
 
     @property
     def active(self) -> bool:
@@ -54,11 +57,7 @@ class HaloPlan:
         self.comm.Alltoall(counts, asked)
         self.send_ranks = np.flatnonzero(asked)
         self.send_start = np.concatenate(([0], np.cumsum(asked[self.send_ranks])))
-        points = np.empty(self.send_start[-1], dtype=np.int64)
-        requests = self._messages("Irecv", points, self.send_ranks, self.send_start, _TAG_PLAN)
-        requests += self._messages("Isend", wanted, self.receive_ranks, self.receive_start, _TAG_PLAN)
-        MPI.Request.Waitall(requests)
-        self.send_points = points
+        self.send_points = self._exchanged("ghosts", wanted, _TAG_PLAN)
 
     def _check_points(self) -> None:
         wrong = (self.send_points < 0) | (self.send_points >= self.owned_size)
@@ -67,39 +66,29 @@ class HaloPlan:
             raise DeviceError(f"a ghost refers to point {point} of rank {self.comm.rank}, which owns {self.owned_size}")
         self.send_points = self.send_points.astype(np.int32)
 
-    def _order_sums(self) -> None:
-        self.target_slots = np.argsort(self.send_points, kind="stable").astype(np.int32)
-        self.targets, counts = np.unique(self.send_points, return_counts=True)
-        self.target_offsets = np.concatenate(([0], np.cumsum(counts))).astype(np.int32)
-
     def forward_host(self, owned: np.ndarray, ghosts: np.ndarray) -> None:
         """Fill `ghosts` [ghost, ...] with the owners' values of `owned` [point, ...]."""
-        packed = np.ascontiguousarray(owned[self.send_points])
-        received = np.empty((self.receive_ghosts.size, *ghosts.shape[1:]), ghosts.dtype)
-        requests = self._messages("Irecv", received, self.receive_ranks, self.receive_start, _TAG_FORWARD)
-        requests += self._messages("Isend", packed, self.send_ranks, self.send_start, _TAG_FORWARD)
-        MPI.Request.Waitall(requests)
-        ghosts[self.receive_ghosts] = received
+        ghosts[self.receive_ghosts] = self._exchanged("points", owned[self.send_points], _TAG_FORWARD)
 
     def rows_to_owners(self, ghosts: np.ndarray) -> np.ndarray:
         """What other ranks have in `ghosts` [ghost, ...] for the points they are sent: [slot of send_points, ...]."""
-        packed = np.ascontiguousarray(ghosts[self.receive_ghosts])
-        received = np.empty((self.send_points.size, *ghosts.shape[1:]), ghosts.dtype)
-        requests = self._messages("Irecv", received, self.send_ranks, self.send_start, _TAG_REVERSE)
-        requests += self._messages("Isend", packed, self.receive_ranks, self.receive_start, _TAG_REVERSE)
-        MPI.Request.Waitall(requests)
-        return received
+        return self._exchanged("ghosts", ghosts[self.receive_ghosts], _TAG_REVERSE)
 
     def groups(self, side: str) -> list[tuple[int, int, int]]:
         """(rank, first slot, last slot) of each neighbour among the `points` that are sent or the `ghosts` received."""
-        ranks, start = (self.send_ranks, self.send_start)
+        ranks, start = self.send_ranks, self.send_start
         if side == "ghosts":
-            ranks, start = (self.receive_ranks, self.receive_start)
+            ranks, start = self.receive_ranks, self.receive_start
         return [(int(rank), int(start[i]), int(start[i + 1])) for i, rank in enumerate(ranks)]
 
-    def _messages(self, call: str, array: np.ndarray, ranks, start, tag: int) -> list:
-        launch = getattr(self.comm, call)
-        return [launch(array[start[i] : start[i + 1]], int(rank), tag) for i, rank in enumerate(ranks)]
+    def _exchanged(self, side: str, values: np.ndarray, tag: int) -> np.ndarray:
+        """Send the values [slot, ...] of a side; those of the other side's slots, which come."""
+        values, others = np.ascontiguousarray(values), self.groups(OTHER[side])
+        found = np.empty((others[-1][2] if others else 0, *values.shape[1:]), values.dtype)
+        requests = [self.comm.Irecv(found[first:last], rank, tag) for rank, first, last in others]
+        requests += [self.comm.Isend(values[first:last], rank, tag) for rank, first, last in self.groups(side)]
+        MPI.Request.Waitall(requests)
+        return found
 
 
 def _check_ghosts(comm, ranks: np.ndarray, indices: np.ndarray) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 
@@ -76,34 +75,15 @@ class Kernel:
                 f"kernel '{spec.name}' takes {self.num_args} arguments, its spec names {len(self._names)}: write its "
                 "prototype as `(ARGUMENTS)`"
             )
-        self._check_limits(opencl())
+        info, of_group = opencl().kernel_work_group_info, self.handle.get_work_group_info
+        found = (of_group(kind, self.device.cl_device) for kind in (info.LOCAL_MEM_SIZE, info.WORK_GROUP_SIZE))
+        self.device.require_room(spec, *found)
         self._arguments: tuple = (None,) * self.num_args
 
     def compile_without_optimizations(self) -> None:
         """Compile the kernel again without the compiler's optimizations. It runs slower then."""
         self.spec, self._set, self._parts = replace(self.spec, is_optimized=False), False, {}
         self._compile()
-
-    def _check_limits(self, cl) -> None:
-        info = cl.kernel_work_group_info
-        device = self.device.cl_device
-        for what, needed, limit in (
-            (
-                "work-items in a work-group",
-                self.spec.local_size,
-                self.handle.get_work_group_info(info.WORK_GROUP_SIZE, device),
-            ),
-            (
-                "bytes of local memory",
-                self.handle.get_work_group_info(info.LOCAL_MEM_SIZE, device),
-                self.device.local_bytes,
-            ),
-        ):
-            if needed > limit:
-                raise DeviceError(
-                    f"kernel '{self.spec.name}' cannot run on {self.device.name}: it needs {needed} {what}, the limit "
-                    f"is {limit}; lower -fe_num_blocks or -fe_degree"
-                )
 
     def __call__(self, global_size: int, *arguments, first: int = 0):
         """Launch; returns the pyopencl event, or None where there is nothing to do."""
@@ -284,33 +264,3 @@ class Recorded:
             self.device.recording = None
         # The buffers are kept, or others might get their ids.
         self._kept[key] = buffers, self._merged(calls, self.device)
-
-
-def aside(device: Device, call) -> None:
-    """Run call() now, and at each repetition of a sequence that is being recorded: what is more than launches."""
-    if device.recording is None:
-        call()
-        return
-    with unrecorded(device):
-        call()
-    device.recording.append(call)
-
-
-@contextmanager
-def unrecorded(device: Device):
-    """Context manager: launches that belong to no sequence."""
-    calls, device.recording = device.recording, None
-    try:
-        yield
-    finally:
-        device.recording = calls
-
-
-@contextmanager
-def enclosed(device: Device, begin, end):
-    """Context manager: begin() before, and end() after what is launched inside, at each repetition too."""
-    aside(device, begin)
-    try:
-        yield
-    finally:
-        aside(device, end)

@@ -48,7 +48,8 @@ class Region:
 
 
 class Pool:
-    """Blocks of the ranks of a node, cut into regions; more are made as they are needed.
+    """Blocks of the ranks of a node, cut into regions; more are made as they are needed, by a collective `_made(size)`
+    of subclasses: a block of so many bytes of each rank, None where there is no room.
 
     Parts of a rank that is done with its region serve again: a region's readers have read before a new one is made.
     """
@@ -75,7 +76,3 @@ class Pool:
         if block is not None:
             self._blocks.append(block)
         return block is not None
-
-    def _made(self, size: int) -> Block | None:
-        """A block of so many bytes of each rank, None where there is no room. Collective."""
-        raise NotImplementedError

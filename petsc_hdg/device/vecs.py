@@ -22,17 +22,22 @@ PIECE = 1 << 22  # bytes
 WHOLE = 4  # pieces below which a vector goes as one: to wake threads takes as long as to copy a megabyte
 
 
-class Stage:
-    """Pinned host memory for vectors of `count` values, allocated once. Copies under way are counted as `name`."""
+class Slot:
+    """A buffer of `count` values and the pinned host memory that they pass through, both allocated once; a CPU takes
+    doubles from where they are. Copies under way are counted as `name`."""
 
     def __init__(self, arrays: Arrays, count: int, name: str):
-        self.arrays, self.name = arrays, name
-        self.memory = arrays.pinned(count)
+        self.arrays, self.name, self.buffer = arrays, name, arrays.empty(count)
+        self.is_direct = not arrays.device.is_gpu and arrays.precision == "double"
+        self.memory = arrays.pinned(0 if self.is_direct else count)
         self.pieces = pieces(count, self.memory.itemsize)
         self._loaded = None
 
-    def load(self, buffer, values: np.ndarray) -> None:
-        """Copy values [count] to a buffer; they may change afterwards."""
+    def load(self, values: np.ndarray) -> None:
+        """Copy host values [count] to the buffer; they may change afterwards."""
+        if self.is_direct:
+            self.arrays.upload(self.buffer, values, self.name)
+            return
         if self._loaded is not None:
             self._loaded.wait()
 
@@ -41,17 +46,20 @@ class Stage:
             return piece
 
         for piece in self._each(fill, self.pieces):
-            self._loaded = self.arrays.upload(buffer, *self._part(piece), wait=False, start=self._start(piece))
+            self._loaded = self.arrays.upload(self.buffer, *self._part(piece), wait=False, start=self._start(piece))
 
-    def store(self, buffer, values: np.ndarray) -> None:
-        """Copy a buffer to values [count]."""
+    def store(self, values: np.ndarray) -> None:
+        """Copy the buffer to host values [count]."""
+        if self.is_direct:
+            self.arrays.download(self.buffer, values, self.name)
+            return
 
         def take(piece: slice, event) -> None:
             event.wait()
             np.copyto(values[piece], self.memory[piece], casting="same_kind")
 
         events = [
-            self.arrays.download(buffer, *self._part(piece), wait=False, start=self._start(piece))
+            self.arrays.download(self.buffer, *self._part(piece), wait=False, start=self._start(piece))
             for piece in self.pieces
         ]
         for _ in self._each(take, self.pieces, events):
@@ -97,7 +105,7 @@ class VecAccess:
     def __init__(self, arrays: Arrays, name: str = "vectors"):
         self.arrays = arrays
         self.name = name
-        self._free: dict[int, list[_Slot]] = {}
+        self._free: dict[int, list[Slot]] = {}
         self._wide = arrays.in_precision("double")
 
     @property
@@ -174,33 +182,8 @@ class VecAccess:
     @contextmanager
     def _slot(self, count: int):
         free = self._free.setdefault(count, [])
-        slot = free.pop() if free else _Slot(self.arrays, count, self.name)
+        slot = free.pop() if free else Slot(self.arrays, count, self.name)
         try:
             yield slot
         finally:
             free.append(slot)
-
-
-class _Slot:
-    """A buffer of `count` values and, but for a CPU, the host memory its values pass through."""
-
-    def __init__(self, arrays: Arrays, count: int, name: str):
-        self.arrays = arrays
-        self.name = name
-        self.buffer = arrays.empty(count)
-        direct = not arrays.device.is_gpu and arrays.precision == "double"
-        self.stage = None if direct else Stage(arrays, count, name)
-
-    def load(self, values: np.ndarray) -> None:
-        """Copy host values [count] to the buffer."""
-        if self.stage is None:
-            self.arrays.upload(self.buffer, values, self.name)
-        else:
-            self.stage.load(self.buffer, values)
-
-    def store(self, values: np.ndarray) -> None:
-        """Copy the buffer to host values [count]."""
-        if self.stage is None:
-            self.arrays.download(self.buffer, values, self.name)
-        else:
-            self.stage.store(self.buffer, values)

@@ -15,7 +15,7 @@ from ..options import Options
 from ..petsc.c_library import set_section
 from ..petsc.lifetimes import Alive
 from ..physics.dependence import Dependence
-from ..reference import CELLS, ReferenceElement, cell_quadrature, facet_count, inside, tabulate
+from ..reference import CELLS, ReferenceElement, cell_quadrature, facet_count, facet_quadrature, inside, tabulate
 from ..threads import CHUNK, in_threads
 from ..value_checks import plural
 from .streamlines import upwinded
@@ -43,7 +43,8 @@ def cell_fastest(array: np.ndarray, stride: int) -> np.ndarray:
 
 
 class Discretization:
-    """A physics on a mesh by one scheme; subclasses give the numbering, the tables and the kernel specs.
+    """A physics on a mesh by one scheme; subclasses give the numbering, the tables and the kernel specs, and
+    cell_costs [num_cells], multiplications of a product in each owned cell, for one component, which balance ranks.
 
     Attributes: mesh, physics, options, dim, stride (padded number of cells), dofmap
     """
@@ -172,11 +173,6 @@ class Discretization:
         upwinds = cls.name == "cg_gpu" and options.cg_stabilization == "supg"
         return upwinded(physics, options, dim) if upwinds else physics
 
-    @property
-    def cell_costs(self) -> np.ndarray:
-        """Multiplications of a product in each owned cell [num_cells], for one component; they balance ranks."""
-        raise NotImplementedError
-
     def places_of_rows(self) -> list[tuple]:
         """Places in element vectors that add to values of a vector: (rows of the places or None for `cell_dofs`, number
         of places, places in a line of them, used ones in each line, first place) of each part."""
@@ -209,7 +205,7 @@ class Discretization:
     @cached_property
     def has_steps(self) -> bool:
         """True if physics may jump with x, so that each side of a facet has to see a point in its own cell."""
-        return self.physics.has_steps(self.dim)
+        return self.physics.instance(self.dim).has_steps
 
     def seen(self, points: np.ndarray, cell: str = "") -> np.ndarray:
         """Reference points [point, dim] where the physics of a cell is evaluated, in place of given ones; cell: shape,
@@ -224,6 +220,11 @@ class Discretization:
     @cached_property
     def quadrature(self):
         return cell_quadrature(self.mesh.cell, self.quadrature_degree)
+
+    @cached_property
+    def facet_rules(self):
+        """Rules on each facet, and outward normals [F, dim] of the reference cell."""
+        return facet_quadrature(self.mesh.cell, self.quadrature_degree)
 
     @cached_property
     def facet_cells(self) -> list[str]:
@@ -255,6 +256,10 @@ class Discretization:
         text, precision, tables = self.physics_text, self.options.precision, {**tables, **(constants or {})}
         macros = {**macros, **places}
         return KernelSpec(name, sources, macros, tables, text, precision, *sizes, table_buffer=buffer, **how)
+
+    def assemble_spec(self, name: str = "assemble") -> KernelSpec:
+        """Spec of `assemble`, `assemble_rows` or `assemble_step`, which sum element vectors."""
+        return KernelSpec(name, ("assemble.cl",), precision=self.options.precision, local_size=64)
 
     def nodes(self) -> np.ndarray:
         """Coordinates [node, dim] of the geometry nodes."""

@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ..reference import facet_quadrature, table_of
+from ..reference import table_of
 
 
 @dataclass(frozen=True)
@@ -99,9 +99,9 @@ class RuleOracle:
         self.interpreter = discretization.physics.interpreter(discretization.dim)
         self._tables: dict[tuple, np.ndarray] = {}
 
-    @cached_property
+    @property
     def _facet_rules(self):
-        return facet_quadrature(self.discretization.mesh.cell, self.discretization.quadrature_degree)
+        return self.discretization.facet_rules
 
     @cached_property
     def _rules(self) -> list:
@@ -175,10 +175,6 @@ class CellOracle(RuleOracle):
         return self._tested(points, [self._fluxes(side, state) for side in points.sides])
 
     # Points --------------------------------------------------------------------------------------------------------
-
-    @property
-    def _facet_rules(self):
-        return self.discretization.facet_rules
 
     def _points(self, cell: int, rule: int, s: State) -> Points:
         """Points of the cell (rule 0) or of its facet `rule` - 1."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..codegen import KernelSpec, Launch, in_roles, signature
 from ..codegen.preamble import CONSTANT_BYTES, SCATTERED_BYTES
-from ..reference import facet_quadrature, tabulate
+from ..reference import tabulate
 from .base import Discretization
 from .dofmap import AuxiliaryRows, field_spaces
 from .lines import UNROLL, as_vectors, cpu_lanes
@@ -20,7 +20,7 @@ POINTWISE = signature("""
     int num_cells: cells, or facets in kernels of facets
     int stride; int n_owned: owned degrees of freedom of the vectors
     real t: time; real shift: derivative of u_t by u; const real *constants_ [NCONST]
-    const int *dofs [NDOF, stride]: compact numbers, [cell, NDOF] for gather_cells.clh
+    const int *dofs [NDOF, stride]: compact numbers, [cell, NDOF] with CELL_BY_CELL
     const real *nodes [node, DIM]: coordinates; const int *cell_nodes [NNODES, stride]
     const real *aux [NAUX, stride]: auxiliary rows
     const real *tables: those that constant memory does not hold, laid end to end
@@ -44,12 +44,10 @@ class PrimalDiscretization(Discretization):
     limits: what kernels may take of the device they are meant for.
     spaces: of the fields.   auxiliary: rows of auxiliary data.
     variant: of the volume kernels, `cell` (one thread per cell) or `transpose` (thread transposition).
-    gather_file: kernel file by which degrees of freedom of cells are read from vectors.
     cell_by_cell: whether numbers and element vectors stand cell by cell, [cell, dof], instead of [dof, stride].
     """
 
     variant = "cell"
-    gather_file = "gather_tvector.clh"
     cell_by_cell = False
 
     def __init__(self, mesh, physics, options, limits: DeviceLimits | None = None):
@@ -126,7 +124,7 @@ class PrimalDiscretization(Discretization):
     def _point_costs(self) -> tuple[float, float]:
         """Multiplications inside a cell, and for one side of one of its facets."""
         width = 2 * (1 + self.dim) * sum(space.element.num_basis for space in self.spaces)
-        rule = facet_quadrature(self.mesh.cell, self.quadrature_degree)[0][0]
+        rule = self.facet_rules[0][0]
         return float(width * self.quadrature.num_points), float(width * rule.num_points)
 
     # Kernel specs ------------------------------------------------------------------------------------------------
@@ -168,6 +166,7 @@ class PrimalDiscretization(Discretization):
             "SPARSE": int(all(s.element.degree == 1 for s in self.spaces) and self.mesh.geometry.is_affine),
             "F0": int(self.physics.f0 is not None or self.physics.has_jacobian),
             "F1": int(self.physics.f1 is not None or self.physics.has_jacobian),
+            **({"CELL_BY_CELL": 1} if self.cell_by_cell else {}),
         }
 
     @property
@@ -199,11 +198,6 @@ class PrimalDiscretization(Discretization):
         tables["GEO"] = self.seen_geometry(quadrature.points)
         return {**self._dof_tables(), **tables, "WEIGHTS": quadrature.weights}
 
-    @cached_property
-    def facet_rules(self):
-        """Rules on each facet, and outward normals [F, dim] of the reference cell."""
-        return facet_quadrature(self.mesh.cell, self.quadrature_degree)
-
     def facet_tables(self, rules, normals: np.ndarray) -> dict[str, np.ndarray]:
         """Tables at the points of rules on each facet, with the normals [F, dim] of the reference cell."""
         names = ("FACET_BASIS", "FACET_GRAD", "FACET_GEO", "FACET_GEO_GRAD")
@@ -216,7 +210,7 @@ class PrimalDiscretization(Discretization):
         return {**self._dof_tables(), **tables, "FACET_WEIGHTS": weights, "FACET_NORMALS": normals}
 
     def _sources(self, *files: str) -> tuple[str, ...]:
-        return ("geometry.clh", "point.clh", self.gather_file, "cg_point.clh", *files)
+        return ("geometry.clh", "point.clh", "gather_tvector.clh", "cg_point.clh", *files)
 
     def volume_specs(self) -> dict[str, KernelSpec]:
         """Specs of `cg_residual` and `cg_action`."""
@@ -277,10 +271,6 @@ class PrimalDiscretization(Discretization):
         launch = Launch(1, columns, "facet_stride") if columns else Launch()
         size = self.limits.group(32)
         return self._spec(name, sources, macros, tables, size, arguments=FACETS, launch=launch, rows=rows)
-
-    def assemble_spec(self, name: str = "assemble") -> KernelSpec:
-        """Spec of `assemble`, `assemble_rows` or `assemble_step`, which sum element vectors."""
-        return KernelSpec(name, ("assemble.cl",), precision=self.options.precision, local_size=64)
 
     def _spec(self, name, sources, macros, tables, local_size, local_bytes=0, arguments=CELLS, **how) -> KernelSpec:
         """Spec of a kernel of the physics; how: `launch` and `rows`."""

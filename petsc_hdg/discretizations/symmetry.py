@@ -59,7 +59,7 @@ def is_plain(physics, dim: int) -> bool:
     """True if by its text a physics does not convect, and samples tell of all places and data: none of its derivatives
     jumps."""
     convects = read_by_text(physics) & {("f0", "u_x"), ("f1", "u")}
-    return not convects and not physics.derivative_may_jump(dim)
+    return not convects and not physics.instance(dim).derivative_may_jump
 
 
 def derivative_kind(physics, dim: int) -> str:

@@ -100,7 +100,9 @@ class AMG(Context):
                     f"petsc_hdg.AMG was given a matrix of type {mat.getType()}, it takes an assembled one: use aij"
                 )
         with event("AmgSetUp"):
-            sums, symmetric = _sums_on_device(mat), _is_symmetric(mat)
+            sums, symmetric = mat.getAttr("petsc_hdg_rows"), _is_symmetric(mat)
+            if sums is not None and sums.filled != mat.stateGet():  # it has been changed since
+                sums = None
             rows = rows_of(mat) if sums is None else None
             kept, settings = cache_of(mat) if self.shares else {}, self.settings(pc)
             cycle = kept.get(LEVELS, self.cycle)
@@ -210,13 +212,19 @@ class _Cycle(Multigrid):
 
     def _coarsest(self, matrix: BlockRows):
         """The inverse of the matrix, that on its range where it is singular, or smoothing where it is too large."""
-        if matrix.num_rows * matrix.shape[0] <= max(self._choice.limit, MOST_INVERSE):
+        count = matrix.num_rows * matrix.shape[0]
+        if count <= max(self._choice.limit, MOST_INVERSE):
             dense = matrix.dense()
             inverse = accurate_inverse(dense)
             if inverse is None:
                 inverse = pseudoinverse(dense, self._symmetric)
             return DenseMatrix(inverse, self.arrays)
-        return _Relaxation(matrix, Aggregates(matrix, self._choice.threshold), self._vectors, self._symmetric)
+        operator, vectors = SellMatrix.of_blocks(matrix, self.arrays), self._vectors.of_size(count)
+        operator.take(matrix)
+        inverse = Aggregates(matrix, self._choice.threshold).inverse
+        smoother = _Smoother(matrix, operator, inverse, vectors, LONG, self._symmetric)
+        smoother.fit()
+        return SimpleNamespace(apply=partial(smoother.smooth, zero=True))  # such matrices have little coupling
 
 
 class _Level:
@@ -248,21 +256,6 @@ class _Level:
         return True
 
 
-class _Relaxation:
-    """What solves, roughly, on a coarsest level that is large: such matrices have little coupling."""
-
-    def __init__(self, matrix: BlockRows, aggregates: Aggregates, finest: Vectors, symmetric: bool):
-        vectors = finest.of_size(matrix.num_rows * matrix.shape[0])
-        operator = SellMatrix.of_blocks(matrix, finest.arrays)
-        operator.take(matrix)
-        self._smoother = _Smoother(matrix, operator, aggregates.inverse, vectors, LONG, symmetric)
-        self._smoother.fit()
-
-    def apply(self, b, x) -> None:
-        """x = steps from zero for b"""
-        self._smoother.smooth(b, x, zero=True)
-
-
 class _Smoother(Smoother):
     """Chebyshev's iteration with Jacobi; of a nonsymmetric matrix, whose eigenvalues are complex, twice as many steps
     by the polynomial that makes noise least."""
@@ -287,12 +280,6 @@ class _Smoother(Smoother):
         largest = largest if np.isfinite(largest) and largest > 0 else 2.0
         self.steps = chebyshev_steps(LOWER * largest, UPPER * largest, self._count)
         return largest
-
-
-def _sums_on_device(mat):
-    """MatrixRows with the present values of a matrix; None if there are none, or it has been changed since."""
-    sums = mat.getAttr("petsc_hdg_rows")
-    return sums if sums is not None and sums.filled == mat.stateGet() else None
 
 
 def _is_symmetric(mat: PETSc.Mat) -> bool:
@@ -328,7 +315,9 @@ def amg_cycle(pc: PETSc.PC, vectors: Vectors):
     arrays, solver = context.cycle.arrays, context.solver
     if arrays.device is not vectors.device:
         return None
-    return solver if arrays.precision == vectors.arrays.precision else InPrecision(solver, vectors, arrays)
+    if arrays.precision == vectors.arrays.precision:
+        return solver
+    return InPrecision(solver, vectors, arrays, f"{solver.note}, in {arrays.precision} precision")
 
 
 MAKERS.append(amg_cycle)

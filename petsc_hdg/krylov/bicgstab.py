@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from math import sqrt
 
 import numpy as np
 
@@ -21,12 +20,7 @@ class BiCGStab(DeviceSolver):
     -ksp_pc_side left (default) or right.
     """
 
-    norms = {
-        (Norm.PRECONDITIONED, LEFT): 3,
-        (Norm.UNPRECONDITIONED, RIGHT): 2,
-        (Norm.NONE, LEFT): 1,
-        (Norm.NONE, RIGHT): 1,
-    }
+    norms = ((Norm.PRECONDITIONED, LEFT), (Norm.UNPRECONDITIONED, RIGHT))
 
     def iterate(self, monitor: ConvergenceMonitor, b, x, guessed: bool) -> None:
         steps, operation = self.kept(Steps), self.operation
@@ -37,7 +31,7 @@ class BiCGStab(DeviceSolver):
         self._current = partial(_solution, operation, change, x)
         operation.first_residual(b, x, guessed, steps.r)
         rr = steps.begin(operation, change)
-        if not monitor.check(0, _norm(monitor, rr)):
+        if not monitor.check(0, monitor.norm(rr, 0.0, rr)):
             self._steps_until_done(monitor, steps, rr)
         if change is not x:
             operation.add(change, x)
@@ -56,7 +50,7 @@ class BiCGStab(DeviceSolver):
             if tt == 0:
                 monitor.tell(k + 1, 0.0)
                 return monitor.stop(Reason.CONVERGED_RTOL)
-            if monitor.check(k + 1, _norm(monitor, rr)):
+            if monitor.check(k + 1, monitor.norm(rr, 0.0, rr)):
                 return None
             if rho == 0:
                 return monitor.stop(Reason.DIVERGED_BREAKDOWN)
@@ -72,10 +66,6 @@ def _solution(operation: Operation, change, x):
     operation.vectors.copy(x, now)
     operation.add(change, now)
     return now
-
-
-def _norm(monitor: ConvergenceMonitor, square: float) -> float:
-    return 0.0 if monitor.norm_type == Norm.NONE else sqrt(square) if np.isfinite(square) else float("nan")
 
 
 class Steps:

@@ -25,7 +25,7 @@ class Chebyshev(DeviceSolver):
     does: by -ksp_chebyshev_esteig_steps (10) steps of GMRES from noise, and -ksp_chebyshev_esteig (0,0.1,0,1.1).
     """
 
-    norms = {(Norm.PRECONDITIONED, LEFT): 3, (Norm.UNPRECONDITIONED, LEFT): 2, (Norm.NONE, LEFT): 1}
+    norms = ((Norm.PRECONDITIONED, LEFT), (Norm.UNPRECONDITIONED, LEFT))
     given, transform, steps = (0.0, 0.0), (0.0, 0.1, 0.0, 1.1), 10
 
     def __init__(self):

@@ -68,12 +68,7 @@ class GMRES(DeviceSolver):
     """
 
     petsc_type = "gmres"
-    norms = {
-        (Norm.PRECONDITIONED, LEFT): 4,
-        (Norm.UNPRECONDITIONED, RIGHT): 3,
-        (Norm.NONE, RIGHT): 1,
-        (Norm.NONE, LEFT): 1,
-    }
+    norms = ((Norm.PRECONDITIONED, LEFT), (Norm.UNPRECONDITIONED, RIGHT))
     is_flexible = False
     restart, haptol, breakdown_tolerance = 30, 1e-30, 0.1
 
@@ -216,7 +211,7 @@ class FGMRES(GMRES):
     """GMRES whose preconditioner may change from step to step: -ksp_type python -ksp_python_type petsc_hdg.FGMRES."""
 
     petsc_type = "fgmres"
-    norms = {(Norm.UNPRECONDITIONED, RIGHT): 3, (Norm.NONE, RIGHT): 1}
+    norms = ((Norm.UNPRECONDITIONED, RIGHT),)
     is_flexible = True
 
 

@@ -6,6 +6,8 @@ set-up of a large multigrid takes. The matrices mirrored for it are those that t
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 from petsc4py import PETSc
 
@@ -56,7 +58,9 @@ class LevelBounds:
         self._ksps, finest = [*filter(_is_held, self._ksps)], max(self.matrices)
         if not finest_only:
             self._mirrors = []
-            _choose_precision(self.matrices[finest])
+            context, comm = context_of(self.matrices[finest]), self.matrices[finest].comm.tompi4py()
+            if context is not None and context.is_copy and not suits_single_precision(context, comm):
+                context.drop_copy()  # products are by the operator itself: a copy has too few digits
         pcs = [ksp.getPC() for ksp in self._ksps if _on_device(ksp)]
         pcs = [pc for pc in pcs if pc.getType() == "mg" and not _is_told(pc)]
         for number, mat in self.matrices.items():
@@ -100,13 +104,6 @@ class LevelBounds:
         return made
 
 
-def _choose_precision(mat: PETSc.Mat) -> None:
-    """Have products of the finest level by the operator itself where a copy has too few digits. Collective."""
-    context = context_of(mat)
-    if context is not None and context.is_copy and not suits_single_precision(context, mat.comm.tompi4py()):
-        context.drop_copy()
-
-
 def suits_single_precision(context, comm) -> bool:
     """True if numbers of a matrix suit single precision: sizes that floats have, and a small contrast. Collective."""
     operator = context.exact
@@ -123,21 +120,14 @@ def _preconditioner(ksp: PETSc.KSP, mat: PETSc.Mat, vectors: Vectors):
     """The preconditioner of one of PETSc's smoothers, on the device. Collective; raises Unsupported."""
     pc = ksp.getPC()
     if pc.getType() == "pbjacobi":
-        return _Blocks(mat, vectors)
+        blocks = SellMatrix(inverse_blocks(mat), vectors.arrays)
+        return SimpleNamespace(apply=blocks.apply, null_space=removal(mat, vectors))
     if not c_library.has_operators(ksp):
         ksp.setOperators(mat, mat)  # as PETSc does when it sets the levels up
     elif ksp.getOperators()[1] != mat:
         raise Unsupported("a level with a matrix of the user's")
     pc.setUp()
     return Preconditioner(pc, vectors)
-
-
-class _Blocks:
-    """`apply` of a matrix's inverted blocks."""
-
-    def __init__(self, mat: PETSc.Mat, vectors: Vectors):
-        self.apply = SellMatrix(inverse_blocks(mat), vectors.arrays).apply
-        self.null_space = removal(mat, vectors)
 
 
 def _on_device(ksp: PETSc.KSP) -> bool:

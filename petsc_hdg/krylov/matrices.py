@@ -30,13 +30,9 @@ def arrays_of(solver, vector: PETSc.Vec) -> Arrays:
             return context.operator.arrays if context is not None else arrays
     if is_viennacl(vector):
         return Arrays(Device.from_vec(vector))
-    return _selected(Options.from_petsc().device, solver.comm.tompi4py())
-
-
-def _selected(choice: str, comm) -> Arrays:
-    """Arrays on the device of this name, one for all solvers. Collective."""
-    if choice not in _ARRAYS:
-        _ARRAYS[choice] = Arrays(Device.select(choice, comm))
+    choice = Options.from_petsc().device
+    if choice not in _ARRAYS:  # one for all solvers
+        _ARRAYS[choice] = Arrays(Device.select(choice, solver.comm.tompi4py()))
     return _ARRAYS[choice]
 
 

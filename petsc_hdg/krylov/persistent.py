@@ -36,18 +36,13 @@ def merged(calls: list, device: Device) -> list:
     if not device.opened.waits_for_groups:
         return calls
     found = []
-    for precision, alike in groupby(((call, _step(call)) for call in calls), _precision):
+    pairs = ((call, _step(call)) for call in calls)
+    for precision, alike in groupby(pairs, lambda pair: pair[0].kernel.spec.precision if pair[1] else ""):
         run = list(alike)
         for part in (run[first : first + MOST] for first in range(0, len(run), MOST)):
             launches, steps = zip(*part, strict=True)
             found += [_bound(steps, precision, device)] if precision and len(part) > 1 else launches
     return found
-
-
-def _precision(pair: tuple) -> str:
-    """Precision of a recorded launch and its step, "" where it is none."""
-    call, step = pair
-    return call.kernel.spec.precision if step else ""
 
 
 def _bound(steps: Sequence[dict], precision: str, device: Device):
@@ -98,28 +93,20 @@ def _sparse(
     return {**stored, "x": x, "b": b, "d": d, "y": last[-1], "factors": last[:-1]}
 
 
-def _update(_, rows, product, x, b, d, *last) -> dict:
-    return {"rows": rows, "team": 0, "values": product, "x": x, "b": b, "d": d, "y": last[-1], "factors": last[:-1]}
-
-
-def _subtract(_, rows, b, y) -> dict:
-    return {"rows": rows, "team": 0, "b": b, "y": y, "factors": (-1.0, 0.0, 1.0)}
-
-
-def _combine(_, rows, mix, x, keep, y) -> dict:
-    return {"rows": rows, "team": 0, "x": x, "y": y, "factors": (keep, mix, 0.0)}
-
-
 def _dense(call, columns, values, x, y) -> dict:
     rows = call.items // call.kernel.spec.local_size
     return {"rows": rows, "team": -1, "columns": columns, "values": values, "x": x, "y": y, "factors": (0.0, 0.0, 0.0)}
 
 
+def _update(rows, factors, y, values=None, x=None, b=None, d=None) -> dict:
+    return {"rows": rows, "team": 0, "factors": factors, "y": y, "values": values, "x": x, "b": b, "d": d}
+
+
 _STEPS = {
     "sell_step": _sparse,
-    "sell_update": _update,
-    "krylov_subtract": _subtract,
-    "krylov_combine": _combine,
+    "sell_update": lambda _, rows, product, x, b, d, *last: _update(rows, last[:-1], last[-1], product, x, b, d),
+    "krylov_subtract": lambda _, rows, b, y: _update(rows, (-1.0, 0.0, 1.0), y, b=b),
+    "krylov_combine": lambda _, rows, mix, x, keep, y: _update(rows, (keep, mix, 0.0), y, x=x),
     "dense_product": _dense,
 }
 

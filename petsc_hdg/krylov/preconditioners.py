@@ -51,37 +51,22 @@ class Scaling:
             vec.destroy()
 
 
-class Blocks:
-    """The inverted blocks of FacetBlockJacobi or CellBlockJacobi."""
-
-    on_device = True
-    note = "on the device"
-
-    def __init__(self, context: BlockJacobi, vectors: Vectors):
-        self._blocks, self._converted = context.blocks, Converted(vectors, context.context.operator.arrays)
-        self.combine = None if self._converted.is_needed else self._blocks.combine
-
-    def apply(self, x, y) -> None:
-        """y = inverse blocks x"""
-        self._converted.apply(self._blocks.apply, x, y)
-
-
 class InPrecision:
     """Apply a preconditioner `inner`, whose buffers have the precision of `arrays`, to buffers in that of `vectors`."""
 
     on_device = True
 
-    def __init__(self, inner, vectors: Vectors, arrays):
-        self.inner, self._converted = inner, Converted(vectors, arrays)
-
-    @property
-    def note(self) -> str:
-        """For -ksp_view."""
-        return f"{self.inner.note}, in {self._converted.arrays.precision} precision"
+    def __init__(self, inner, vectors: Vectors, arrays, note: str = "on the device"):
+        self.inner, self.note, self._converted = inner, note, Converted(vectors, arrays)
+        self.combine = None if self._converted.is_needed else getattr(inner, "combine", None)
 
     def apply(self, x, y) -> None:
         """y = B x. Collective."""
         self._converted.apply(self.inner.apply, x, y)
+
+
+class Blocks(InPrecision):
+    """The inverted blocks of FacetBlockJacobi or CellBlockJacobi."""
 
 
 class ByPetsc:
@@ -152,7 +137,7 @@ def _scaling(pc: PETSc.PC, vectors: Vectors) -> Scaling | None:
 def _blocks(pc: PETSc.PC, vectors: Vectors) -> Blocks | None:
     context = pc.getPythonContext() if pc.getType() == PETSc.PC.Type.PYTHON else None
     here = isinstance(context, BlockJacobi) and context.context.operator.device is vectors.device
-    return Blocks(context, vectors) if here else None
+    return Blocks(context.blocks, vectors, context.context.operator.arrays) if here else None
 
 
 MAKERS += [_scaling, _blocks]

@@ -17,12 +17,6 @@ from .vectors import Vectors
 
 Reason = PETSc.KSP.ConvergedReason
 Norm = PETSc.KSP.NormType
-SYMMETRIC_NORMS = {
-    (Norm.PRECONDITIONED, LEFT): 3,
-    (Norm.UNPRECONDITIONED, LEFT): 2,
-    (Norm.NATURAL, LEFT): 2,
-    (Norm.NONE, LEFT): 1,
-}
 
 
 class ConvergenceMonitor:
@@ -90,7 +84,8 @@ class ConvergenceMonitor:
 
 
 class DeviceSolver(Context):
-    """Context of a PETSc Python KSP whose vectors stay on the device; subclasses have `iterate`.
+    """Context of a PETSc Python KSP whose vectors stay on the device; a subclass has `iterate(monitor, b, x, guessed)`,
+    which improves the buffer x from its present values, zero unless `guessed`. Collective.
 
     Right-hand side and first guess go to the device when a solve begins, and the solution comes back when it ends.
     Monitors that ask for the solution get a copy of it.
@@ -99,7 +94,8 @@ class DeviceSolver(Context):
     the factor before it is solved; its norms are those of the divided residual.
     """
 
-    norms = SYMMETRIC_NORMS  # norm, side of the preconditioner -> priority
+    # Norm and side of the preconditioner, from the default on; a method has no norm, too, on each of these sides.
+    norms: tuple = ((Norm.PRECONDITIONED, LEFT), (Norm.UNPRECONDITIONED, LEFT), (Norm.NATURAL, LEFT))
     petsc_type = ""  # PETSc's method of the kind, which solves with the transpose
 
     def __init__(self):
@@ -118,7 +114,8 @@ class DeviceSolver(Context):
     def create(self, ksp) -> None:
         """The KSP begins to use this context."""
         super().create(ksp)
-        c_library.set_supported_norms(ksp, self.norms)
+        known = {norm: 1 + len(self.norms) - place for place, norm in enumerate(self.norms)}
+        c_library.set_supported_norms(ksp, known | {(Norm.NONE, side): 1 for _, side in self.norms})
 
     def destroy(self, ksp) -> None:
         """The KSP is going, or takes another context."""
@@ -222,10 +219,6 @@ class DeviceSolver(Context):
         return self._kept
 
     # Methods ---------------------------------------------------------------------------------------------
-
-    def iterate(self, monitor: ConvergenceMonitor, b, x, guessed: bool) -> None:
-        """Improve the buffer x from its present values (zero unless `guessed`). Collective."""
-        raise NotImplementedError
 
     def prepare(self, ksp, arrays, count: int) -> None:
         """Buffers and operators for vectors [count] on the device of `arrays`. Collective."""

@@ -17,17 +17,7 @@ from ..database import given_numbers, given_text, given_truth, is_given
 from ..errors import MeshError, collectively
 from ..value_checks import array, plural, reals, shown, truth
 from ..value_checks import path as given_path
-from .cell_list import (
-    MOST_CELLS,
-    CellList,
-    box_cell,
-    box_cells,
-    name_parts,
-    plex_of,
-    points_of,
-    second_order_nodes,
-    side_facets,
-)
+from . import cell_list
 from .files import gmsh, meshio_file
 from .partition.distribute import prepare as prepare
 from .plex_points import PlexPoints
@@ -86,7 +76,7 @@ def _box_from_options(comm, prefix: str):
     with collectively(comm):
         (dim,) = given_numbers(prefix, "dm_plex_dim", (2,))
         simplex = given_truth(prefix, "dm_plex_simplex", True)
-        box_cell(dim, simplex)
+        cell_list.box_cell(dim, simplex)
         faces = given_numbers(prefix, "dm_plex_box_faces", (4 - dim,) * dim)
         lower = given_numbers(prefix, "dm_plex_box_lower", (0.0,) * dim)
         upper = given_numbers(prefix, "dm_plex_box_upper", (1.0,) * dim)
@@ -109,18 +99,18 @@ def box(faces, simplex: bool, lower, upper, comm, periodic: str = ""):
     listed = None
     with collectively(comm):
         counts = reals("The number of cells of a box", faces, MeshError)
-        if counts.ndim != 1 or not ((counts == np.rint(counts)) & (np.abs(counts) < MOST_CELLS)).all():
+        if counts.ndim != 1 or not ((counts == np.rint(counts)) & (np.abs(counts) < cell_list.MOST_CELLS)).all():
             raise MeshError(
                 f"A box of {shown(faces)} cells was asked for; give one whole number a direction, such as (8, 8)."
             )
         faces = counts.astype(int).tolist()
-        cell = box_cell(len(faces), truth("simplex", simplex, MeshError))
+        cell = cell_list.box_cell(len(faces), truth("simplex", simplex, MeshError))
         lower, upper = (_corner(at, len(faces)) for at in (lower, upper))
         if comm.rank == 0:
-            listed = box_cells(faces, simplex, lower, upper).joined(periodic)
-    points, facets = points_of(listed, cell)
+            listed = cell_list.box_cells(faces, simplex, lower, upper).joined(periodic)
+    points, facets = cell_list.points_of(listed, cell)
     if listed is not None:
-        for name, found in side_facets(facets, listed.points, lower, upper, listed.periods).items():
+        for name, found in cell_list.side_facets(facets, listed.points, lower, upper, listed.periods).items():
             points.mark([(name, 1)], points.start[points.shape.dim - 1] + found)
     return points
 
@@ -155,21 +145,21 @@ def from_cells(cells, points, boundaries, regions, cell, comm, periodic: str = "
                 )
             cells = {cell: cells}
         if comm.rank == 0:
-            listed = CellList(dict(cells), points, boundaries, regions).checked().joined(periodic)
+            listed = cell_list.CellList(dict(cells), points, boundaries, regions).checked().joined(periodic)
     return from_list(listed, comm)
 
 
-def from_list(listed: CellList | None, comm):
+def from_list(listed: cell_list.CellList | None, comm):
     """A mesh from a checked list that rank 0 has."""
     cell = comm.bcast(getattr(listed, "cell", None))
     if cell is None:
-        return plex_of(listed, comm)
-    points, facets = points_of(listed, cell)
+        return cell_list.plex_of(listed, comm)
+    points, facets = cell_list.points_of(listed, cell)
     nodes = None
     with collectively(comm):
         if listed is not None:
-            name_parts(points, facets, listed)
-            nodes = second_order_nodes(points, facets, listed) if listed.inside else None
+            cell_list.name_parts(points, facets, listed)
+            nodes = cell_list.second_order_nodes(points, facets, listed) if listed.inside else None
     if not comm.bcast(nodes is not None):
         return points
     dm = points.plex(comm)

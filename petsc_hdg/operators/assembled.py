@@ -46,7 +46,7 @@ class AssembledMatrix:
     def _write(self, values) -> None:
         """Write the values [entry] of the rows of `_pattern`."""
         if self._row_sums is None:
-            self.operator.write_matrices(values)
+            self.operator.assembly.write(values)
         else:
             self._row_sums.update(*self._elements())
             self._row_sums.write(values)

@@ -14,7 +14,8 @@ from .matfree import JacobianContext
 
 
 class BlockJacobi(Context):
-    """Context of a PETSc Python PC; subclasses name what the blocks belong to, and find and make them.
+    """Context of a PETSc Python PC; subclasses name what the blocks belong to, say by `_has_blocks(context)` whether
+    the context of a matrix has them, and make them by `_make_blocks(context, smooths)`; smoothers need few digits.
 
     context: that of the matrix;   factor: of the matrix;   blocks: inverted, by `update`, with `block` rows each.
     """
@@ -27,14 +28,6 @@ class BlockJacobi(Context):
         self.context = None
         self.factor = 1.0
         self._made_for: tuple | None = None
-
-    def _has_blocks(self, context) -> bool:
-        """Return True if the context of a PETSc Python matrix is one whose blocks this preconditioner inverts."""
-        raise NotImplementedError
-
-    def _make_blocks(self, context, smooths: bool):
-        """smooths: they do so on a level of multigrid, which needs a few digits alone."""
-        raise NotImplementedError
 
     def setUp(self, pc) -> None:
         """Invert the blocks of the matrix among the PC's operators. Collective."""
@@ -55,15 +48,12 @@ class BlockJacobi(Context):
         size = f"{self.blocks.block} by {self.blocks.block}" if self.blocks else "not set up yet"
         viewer.printfASCII(f"  inverted {self.of} blocks, {size}\n")
 
-    def apply(self, pc, x, y) -> None:
-        """y = inverse blocks x"""
-        self._apply(x, y, transpose=False)
-
     def applyTranspose(self, pc, x, y) -> None:
         """y = inverse transposed blocks x"""
-        self._apply(x, y, transpose=True)
+        self.apply(pc, x, y, transpose=True)
 
-    def _apply(self, x, y, transpose: bool) -> None:
+    def apply(self, pc, x, y, transpose: bool = False) -> None:
+        """y = inverse blocks x"""
         access = self.context.access
         callback = self.context.operator.arrays.callback(f"{self.of} block Jacobi")
         with callback, access.read(x) as given, access.write(y) as out:

@@ -15,6 +15,7 @@ EXCESS = 10.0  # sum over that of another state, from which on numbers do not se
 
 class FacetNumbers:
     """Numbers [shape] in a buffer of an operator's device, which belong to a state until the operator's `restart`.
+    Subclasses find those of a state by a collective `update(*state)`.
 
     shape     [component, facet of a cell, stride] or [facet of a cell, stride, component]
     is_known  whether these are the numbers of some state, with the operator's data
@@ -40,10 +41,6 @@ class FacetNumbers:
     @cached_property
     def _before(self):
         return self.arrays.empty(self.size)
-
-    def update(self, *state) -> None:
-        """Find the numbers of a state. Collective."""
-        raise NotImplementedError
 
     def ensure(self, *state) -> None:
         """Find the numbers, if they are not known. Collective."""

@@ -1,5 +1,5 @@
-"""The Jacobian as a PETSc shell matrix: every product is computed on the device, nothing is stored; the base of such
-matrices: creation, lifetime, refusals of what needs stored entries."""
+"""The Jacobian as a PETSc shell matrix: every product is computed on the device, and what needs stored entries is
+refused."""
 
 from __future__ import annotations
 
@@ -24,20 +24,21 @@ def _refused(name: str):
     return refuse
 
 
-class ShellMatrix(Context):
-    """Context of a PETSc Python Mat whose products are computed on a device.
+class JacobianContext(Context):
+    """Context of a PETSc Python Mat: J at the state that the operator was last linearized at, times a factor.
 
-    factor: of the matrix; Callbacks set it to 1 where they linearize.   remedy: the end of sentences that refuse.
     PETSc itself refuses other operations that it does not offer to Python.
+
+    assembled: AssembledMatrix of the same Jacobian, which gives what needs entries; None if there is none.
+    stored: AssembledMatrix of it that products with PETSc's vectors take, and the diagonal; None: kernels compute them.
+    factor: the product of what `scale` was given since the linearization; Callbacks set it to 1 there.
+    repeats: whether products are launches and exchanges alone, which a recorded sequence repeats.
+    remedy: the end of sentences that refuse.
     """
 
     factor = 1.0
     remedy = REMEDY
-
-    is_copy = False  # whether products are by a copy of an operator, see JacobianContext
-
-    def follow(self) -> None:
-        """Take the linearization of the operator that the matrix' own is a copy of, if it is one."""
+    name = "Jacobian"
 
     shift = _refused("shift")
     diagonalScale = _refused("diagonalScale")
@@ -46,26 +47,6 @@ class ShellMatrix(Context):
     zeroRowsColumns = _refused("zeroRowsColumns")
     copy = _refused("copy")
     duplicate = _refused("duplicate")
-    norm = _refused("norm")
-
-    def as_mat(self, sizes, comm, vec_type: str) -> PETSc.Mat:
-        """The Mat around this context, with vectors of type `vec_type`. Collective."""
-        mat = PETSc.Mat().createPython((sizes, sizes), self, comm=comm)
-        mat.setVecType(vec_type)
-        mat.setUp()
-        return mat
-
-
-class JacobianContext(ShellMatrix):
-    """Context of a PETSc Python Mat: J at the state that the operator was last linearized at, times a factor.
-
-    assembled: AssembledMatrix of the same Jacobian, which gives what needs entries; None if there is none.
-    stored: AssembledMatrix of it that products with PETSc's vectors take, and the diagonal; None: kernels compute them.
-    factor: the product of what `scale` was given since the linearization.
-    repeats: whether products are launches and exchanges alone, which a recorded sequence repeats.
-    """
-
-    name = "Jacobian"
 
     @property
     def is_copy(self) -> bool:
@@ -83,6 +64,7 @@ class JacobianContext(ShellMatrix):
         return self.operator.arrays.precision if self.is_copy else "double"
 
     def follow(self) -> None:
+        """Take the linearization of the operator that the matrix' own is a copy of, if it is one."""
         if self.is_copy:
             self.operator.follow()
 
@@ -102,15 +84,21 @@ class JacobianContext(ShellMatrix):
         self.stored = stored
         self.event = PETSc.Log.Event("FeProduct")
 
-    def mult(self, mat, x, y) -> None:
-        """y = J x"""
-        self._mult(x, y)
+    def as_mat(self, sizes, comm, vec_type: str) -> PETSc.Mat:
+        """The Mat around this context, with vectors of type `vec_type`. Collective."""
+        mat = PETSc.Mat().createPython((sizes, sizes), self, comm=comm)
+        mat.setVecType(vec_type)
+        mat.setUp()
+        return mat
 
-    def _mult(self, x, y, *transpose: bool) -> None:
+    def mult(self, mat, x, y, transpose: bool = False) -> None:
+        """y = J x"""
         if self._is_stored:
             (self.stored.mat.multTranspose if transpose else self.stored.mat.mult)(x, y)
         else:
-            self._compute(x, y, *transpose)
+            callback = self.operator.arrays.callback(f"{self.name} product")
+            with callback, self.access.read(x) as given, self.access.write(y) as out:
+                self.product(given, out, transpose)
         if self.factor != 1:  # PETSc would log a scaling for each product
             y.scale(self.factor)
 
@@ -120,18 +108,14 @@ class JacobianContext(ShellMatrix):
         stored = self.stored
         return stored is not None and stored.is_as_filled and stored.linearization == self.operator.linearizations
 
-    def _compute(self, x, y, *transpose: bool) -> None:
-        callback = self.operator.arrays.callback(f"{self.name} product")
-        with callback, self.access.read(x) as given, self.access.write(y) as out:
-            self._multiply(given, out, *transpose)
-
     def scale(self, mat, factor: float) -> None:
         """J *= factor, as ARKIMEX does to get the mass matrix from a large shift."""
         self.factor *= factor
 
-    def product(self, x, y) -> None:
-        """y = J x on buffers of owned values, without the factor. Collective."""
-        self._multiply(x, y)
+    def product(self, x, y, transpose: bool = False) -> None:
+        """y = J x, or Jᵀ x, on buffers of owned values, without the factor. Collective."""
+        with self.logged(2 * self.operator.flops):
+            (self.operator.transposed if transpose else self.operator.action)(x, y)
 
     def step(self, x, y, b, diagonal, keep: float, mix: float, scale: float) -> None:
         """y = keep y + mix x + scale diagonal (b - J x), without a diagonal where it is None, and without the factor,
@@ -141,10 +125,6 @@ class JacobianContext(ShellMatrix):
             self.product(x, y)
         finally:
             self.operator.epilogue = None
-
-    def _multiply(self, x, y, transpose: bool = False) -> None:
-        with self.logged(2 * self.operator.flops):
-            (self.operator.transposed if transpose else self.operator.action)(x, y)
 
     def logged(self, flops: int):
         """Context manager: count a product in PETSc's log, and its flops."""
@@ -164,7 +144,7 @@ class JacobianContext(ShellMatrix):
 
     def multTranspose(self, mat, x, y) -> None:
         """y = Jᵀ x"""
-        self._mult(x, y, True)
+        self.mult(mat, x, y, True)
 
     def norm(self, mat, kind) -> float:
         """A norm of J, by the assembled matrix. Raises SolveError if there is none."""
@@ -178,7 +158,8 @@ class JacobianContext(ShellMatrix):
 
     def getDiagonal(self, mat, diagonal) -> None:
         """diagonal = diag(J). Raises SolveError for a vector of another size, which PETSc lets pass."""
-        require_rows(mat, diagonal)
+        remedy = "mat.createVecLeft() makes one"
+        require_sizes("the diagonal of a matrix", mat.getSizes()[0], [diagonal], remedy)
         if self._is_stored:
             self.stored.mat.getDiagonal(diagonal)
             diagonal.scale(self.factor)
@@ -189,12 +170,8 @@ class JacobianContext(ShellMatrix):
 
     def diagonal(self, out) -> None:
         """out = the diagonal, a buffer, without the factor. Collective."""
-        with stages.event("Diagonal", self._diagonal_flops):
+        with stages.event("Diagonal", self.exact.diagonal_flops):
             self._diagonal(out)
-
-    @property
-    def _diagonal_flops(self) -> int:
-        return self.exact.diagonal_flops
 
     def _diagonal(self, out) -> None:
         exact, operator = self.exact, self.operator
@@ -211,8 +188,3 @@ class JacobianContext(ShellMatrix):
         viewer.printfASCII(
             f"  matrix-free Jacobian by {disc.name}, kernel variant '{disc.variant}', on {self.operator.device.name}\n"
         )
-
-
-def require_rows(mat, vector) -> None:
-    """Raise SolveError unless a vector is one of a matrix' rows."""
-    require_sizes("the diagonal of a matrix", mat.getSizes()[0], [vector], "mat.createVecLeft() makes one")

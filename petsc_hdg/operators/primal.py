@@ -28,12 +28,8 @@ class PrimalOperator(DeviceOperator):
     def __init__(self, discretization, arrays, source: PrimalOperator | None = None):
         super().__init__(discretization, arrays, source)
         self.current, self.current_rate = TailedVector(self), TailedVector(self, is_rate=True)
-        self.state, self.kept_rate, self.direction = (
-            TailedVector(self),
-            TailedVector(self, is_rate=True),
-            TailedVector(self),
-        )
-        self.rate = self.kept_rate
+        self.state, self.direction = TailedVector(self), TailedVector(self)
+        self.rate = self.kept_rate = TailedVector(self, is_rate=True)
         self.time, self.shift = 0.0, 0.0
         self._matrix_buffers: dict = {}
         self._followed: int | None = None  # version of the source's data that a copy has

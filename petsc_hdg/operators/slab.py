@@ -278,19 +278,17 @@ class SlabMatrix:
             columns.append((self._column[entries][:, None] + j).ravel())
         return np.concatenate(rows), np.concatenate(columns)
 
-    @property
+    @cached_property
     def _kept(self) -> list[tuple[np.ndarray, np.ndarray]]:
         """Temporal functions (i, j) of each group that meet."""
-        if not hasattr(self, "_pairs"):
-            tables, found = self.slab.basis.tables(1.0), []
-            for _, mine, theirs, row_shape, column_shape in self.groups:
-                a, b = (shape // self.slab.basis.size for shape in (row_shape, column_shape))
-                test = np.abs(tables.value[:, a][:, mine])
-                trial = np.abs(tables.value[:, b][:, theirs]) + np.abs(tables.rate[:, b][:, theirs])
-                size = test.T @ trial + np.abs(tables.after[:, a][:, mine]).T @ np.abs(tables.jump[:, b][:, theirs])
-                found.append(np.nonzero(size > TINY * size.max()))
-            self._pairs = found
-        return self._pairs
+        tables, found = self.slab.basis.tables(1.0), []
+        for _, mine, theirs, row_shape, column_shape in self.groups:
+            a, b = (shape // self.slab.basis.size for shape in (row_shape, column_shape))
+            test = np.abs(tables.value[:, a][:, mine])
+            trial = np.abs(tables.value[:, b][:, theirs]) + np.abs(tables.rate[:, b][:, theirs])
+            size = test.T @ trial + np.abs(tables.after[:, a][:, mine]).T @ np.abs(tables.jump[:, b][:, theirs])
+            found.append(np.nonzero(size > TINY * size.max()))
+        return found
 
     def values(self) -> np.ndarray:
         """Values in the order of `numbers`, at the state of the slab's `linearize`. Collective."""

@@ -11,25 +11,13 @@ import numpy as np
 from ..errors import OptionError, PetscHdgError, collectively
 from ..value_checks import path as given_path
 from ..value_checks import plural
+from . import style
 from .arrays import at_nodes, cellwise, coordinates, element_for, named
 from .atomic import atomic_file, check_target
 from .facets import FacetSet
 from .inset import PlacedLens, draw_lens, place_lens
-from .plane import Plane
-from .style import (
-    BOUNDARY_COLOURS,
-    FAINT,
-    INK,
-    colour_bar,
-    colours,
-    contrasting,
-    matplotlib,
-    new_figure,
-    quiet_axes,
-    shade,
-    side_by_side,
-    type_settings,
-)
+from .plane import Plane, collect_plane
+from .surface import collect_surface, draw_surface
 
 
 @dataclass(frozen=True)
@@ -87,7 +75,7 @@ def plot(
     with collectively(comm):
         wish = _picture(picture)
         if comm.rank == 0:
-            matplotlib()
+            style.matplotlib()
             if path is not None:
                 check_target(path, ".png")
         element = element_for(cell, degree)
@@ -101,7 +89,7 @@ def plot(
         panels = _panels(shown if isinstance(shown, Mapping) else {"": shown}, wish, element, len(points))
         tags = _tags(cell_regions, len(points))
         boundaries = _facet_sets({} if boundaries is None else boundaries, len(points))
-    collect, draw = _ways(element.dim)
+    collect, draw = (collect_plane, draw_plane) if element.dim == 2 else (collect_surface, draw_surface)
     scenes = []
     for values, panel in panels:
         _check_cells(comm, len(points), values)
@@ -124,25 +112,14 @@ def _panels(given: Mapping, wish: Picture, element, num_cells: int) -> list[tupl
     return found
 
 
-def _ways(dim: int):
-    """Return what collects a scene of a mesh of this dimension, and what draws it."""
-    if dim == 2:
-        from .plane import collect_plane
-
-        return collect_plane, draw_plane
-    from .surface import collect_surface, draw_surface
-
-    return collect_surface, draw_surface
-
-
 def _drawn(path: Path | None, draw, scenes: list):
     """Draw scenes, side by side, and write them on this rank; the Figure. What fails in matplotlib is an OptionError,
     so that the other ranks hear of it."""
     dpi = scenes[0][1].dpi
     try:
-        with matplotlib().rc_context(type_settings()):
+        with style.matplotlib().rc_context(style.type_settings()):
             figures = [draw(*scene) for scene in scenes]
-            figure = figures[0] if len(figures) == 1 else side_by_side(figures, dpi)
+            figure = figures[0] if len(figures) == 1 else style.side_by_side(figures, dpi)
             if path is not None:
                 with atomic_file(path) as file:
                     figure.savefig(file, format="png", dpi=dpi)
@@ -201,17 +178,17 @@ def draw_plane(scene: Plane, wish):
     first, last = _limits(lower, upper, placed)
     subtitle = "   ".join(text for text in (wish.subtitle, scene.note) if text)
     width, height = last - first
-    figure, axes, bar_axes = new_figure(height / width, wish.title, subtitle, bool(scene.boundaries))
+    figure, axes, bar_axes = style.new_figure(height / width, wish.title, subtitle, bool(scene.boundaries))
     axes.set_xlim(first[0], last[0]), axes.set_ylim(first[1], last[1])
-    quiet_axes(axes, lower, upper)
-    shades = colours(scene.values, wish.colour_map)
+    style.quiet_axes(axes, lower, upper)
+    shades = style.colours(scene.values, wish.colour_map)
     _draw_field(axes, scene, shades, wish.contours)
     _draw_lines(axes, scene, shades, wish)
     if placed is not None:
         draw_lens(axes, scene, placed, shades)
     if scene.boundaries:
         _draw_boundaries(figure, axes, scene)
-    colour_bar(figure, bar_axes, ScalarMappable(shades[1], shades[0]), wish.label)
+    style.colour_bar(figure, bar_axes, ScalarMappable(shades[1], shades[0]), wish.label)
     return figure
 
 
@@ -234,27 +211,27 @@ def _draw_field(axes, scene: Plane, shades, contours: int) -> None:
         axes.scatter(*scene.points.T, c=values, s=0.6, marker="s", linewidths=0, cmap=colour_map, norm=norm)
         return
     mesh = Triangulation(*scene.points.T, scene.triangles)
-    shade(axes, mesh, values, shades)
+    style.shade(axes, mesh, values, shades)
     if contours and np.ptp(values) > 1e-12 * np.abs(values).max():
         levels = MaxNLocator(contours).tick_values(values.min(), values.max())
-        inks = contrasting(colour_map(norm(levels)))
+        inks = style.contrasting(colour_map(norm(levels)))
         axes.tricontour(mesh, values, levels=levels, colors=inks, linewidths=0.5, alpha=0.4, linestyles="solid")
 
 
 def _draw_lines(axes, scene: Plane, shades, wish) -> None:
     if scene.first is not None:
-        scene.first.drawn(axes, 0.8, FAINT, linestyles=(0, (4, 3)), zorder=0.5)
+        scene.first.drawn(axes, 0.8, style.FAINT, linestyles=(0, (4, 3)), zorder=0.5)
     if wish.mesh_lines or scene.lens is None:
         scene.edges.drawn(axes, 0.3, shades, alpha=0.5)
     scene.interfaces.drawn(axes, wish.region_width, shades, alpha=0.9)
-    scene.outline.drawn(axes, 1.0, INK)
+    scene.outline.drawn(axes, 1.0, style.INK)
 
 
 def _draw_boundaries(figure, axes, scene: Plane) -> None:
     """Named boundaries in colour, their names under the picture."""
     lines = []
     for i, (name, curves) in enumerate(scene.boundaries.items()):
-        lines.append(curves.drawn(axes, 2.2, BOUNDARY_COLOURS[i % len(BOUNDARY_COLOURS)], label=name))
+        lines.append(curves.drawn(axes, 2.2, style.BOUNDARY_COLOURS[i % len(style.BOUNDARY_COLOURS)], label=name))
     box = axes.get_position()
     figure.legend(
         handles=lines,
@@ -263,6 +240,6 @@ def _draw_boundaries(figure, axes, scene: Plane) -> None:
         ncols=min(6, len(lines)),
         frameon=False,
         fontsize=8,
-        labelcolor=INK,
+        labelcolor=style.INK,
         handlelength=1.4,
     )

@@ -111,6 +111,13 @@ def _seen(address: ctypes.c_void_p, size: int, dtype) -> np.ndarray:
     return seen.view(dtype)  # mpi4py does not know the type that ctypes gives numbers
 
 
+def _asked(function: str, thing, kind=ctypes.c_int):
+    """What a function tells of an object of petsc4py, or at a C address, as a value of a C type."""
+    found = kind()
+    call(function, _pointer(thing) if hasattr(thing, "handle") else thing, ctypes.byref(found))
+    return found.value
+
+
 def section_offset(section: ctypes.c_void_p, point: int) -> int:
     """Offset of a point in a C PetscSection."""
     offset = _c_int()
@@ -140,19 +147,16 @@ def _cones(dm, start: int, end: int, sizes) -> np.ndarray:
     if end <= start:
         return np.empty(0, INT)
     sizes = np.broadcast_to(sizes, end - start)
-    section, array, storage = ctypes.c_void_p(), ctypes.c_void_p(), _c_int()
-    call("DMPlexGetConeSection", _pointer(dm), ctypes.byref(section))
-    call("DMPlexGetCones", _pointer(dm), ctypes.byref(array))
-    call("PetscSectionGetStorageSize", section, ctypes.byref(storage))
+    section = ctypes.c_void_p(_asked("DMPlexGetConeSection", dm, ctypes.c_void_p))
+    array = _asked("DMPlexGetCones", dm, ctypes.c_void_p)
     first = section_offset(section, start)
     last = section_offset(section, end - 1)
     total = int(sizes.sum())
-    if last - first != total - sizes[-1] or first + total > storage.value:
+    if last - first != total - sizes[-1] or first + total > _asked("PetscSectionGetStorageSize", section, _c_int):
         raise MeshError(
             "The mesh mixes cell shapes; give a mesh of one shape (triangle, quadrilateral, tetrahedron or hexahedron)."
         )
-    address = array.value + first * INT.itemsize
-    return _seen(address, total, INT)
+    return _seen(array + first * INT.itemsize, total, INT)
 
 
 def cell_shapes(dm) -> dict[str, int]:
@@ -173,8 +177,8 @@ def is_of_shape(dm, name: str) -> np.ndarray:
 
 def _polytopes(dm, start: int, end: int) -> np.ndarray:
     """PETSc's numbers of the polytopes [point] int8 of some points."""
-    label, found = ctypes.c_void_p(), np.zeros(max(0, end - start), np.int8)
-    call("DMPlexGetCellTypeLabel", _pointer(dm), ctypes.byref(label))
+    found = np.zeros(max(0, end - start), np.int8)
+    _asked("DMPlexGetCellTypeLabel", dm, ctypes.c_void_p)  # which makes the label
     for value in dm.getLabelIdIS("celltype").getIndices() if dm.hasLabel("celltype") else ():
         points = dm.getStratumIS("celltype", int(value)).getIndices()
         found[points[(points >= start) & (points < end)] - start] = value
@@ -205,9 +209,7 @@ def set_section(dm, section) -> None:
 
 def vec_type_of(dm) -> str:
     """Type of the vectors that a DM makes, as it was named."""
-    name = ctypes.c_char_p()
-    call("DMGetVecType", _pointer(dm), ctypes.byref(name))
-    return name.value.decode()
+    return _asked("DMGetVecType", dm, ctypes.c_char_p).decode()
 
 
 def set_passive_dm(ksp, vector) -> None:
@@ -230,9 +232,7 @@ def set_block_sizes(mat: PETSc.Mat, sizes: np.ndarray) -> None:
 
 def has_only_cell_coordinates(dm) -> bool:
     """Return True if cells have coordinates that those of vertices and the periods do not tell."""
-    vector = ctypes.c_void_p()
-    call("DMGetCellCoordinatesLocal", _pointer(dm), ctypes.byref(vector))
-    return bool(vector.value) and not periods(dm).any()
+    return bool(_asked("DMGetCellCoordinatesLocal", dm, ctypes.c_void_p)) and not periods(dm).any()
 
 
 def periods(dm) -> np.ndarray:
@@ -318,10 +318,8 @@ def set_chebyshev_bounds(ksp: PETSc.KSP, lower: float, upper: float) -> None:
 
 def set_line_search(snes: PETSc.SNES, name: str) -> str:
     """Set the type of a SNES' line search; the one before."""
-    search, before = ctypes.c_void_p(), ctypes.c_char_p()
-    call("SNESGetLineSearch", _pointer(snes), ctypes.byref(search))
-    call("SNESLineSearchGetType", search, ctypes.byref(before))
-    old = (before.value or b"bt").decode()  # which SNESLineSearchSetType frees
+    search = ctypes.c_void_p(_asked("SNESGetLineSearch", snes, ctypes.c_void_p))
+    old = (_asked("SNESLineSearchGetType", search, ctypes.c_char_p) or b"bt").decode()  # which ...SetType frees
     call("SNESLineSearchSetType", search, name.encode())
     return old
 
@@ -339,10 +337,8 @@ def set_jacobian_domain_error(snes) -> None:
 
 def pc_has_failed(pc: PETSc.PC) -> bool:
     """Return True if a PC could not be set up or applied, on any rank. Collective."""
-    found = ctypes.c_int()
     name = "PCGetFailedReasonRank" if has("PCGetFailedReasonRank") else "PCGetFailedReason"
-    call(name, _pointer(pc), ctypes.byref(found))
-    return pc.comm.tompi4py().allreduce(int(found.value != 0)) > 0
+    return pc.comm.tompi4py().allreduce(int(_asked(name, pc) != 0)) > 0
 
 
 def set_lag(snes: PETSc.SNES, steps: int) -> None:
@@ -352,24 +348,17 @@ def set_lag(snes: PETSc.SNES, steps: int) -> None:
 
 def lag(snes: PETSc.SNES) -> int:
     """Return the number of linearizations per set-up of the preconditioner of a SNES, 1 by default."""
-    found = ctypes.c_int()
-    call("SNESGetLagPreconditioner", _pointer(snes), ctypes.byref(found))
-    return found.value
+    return _asked("SNESGetLagPreconditioner", snes)
 
 
 def is_reused(pc: PETSc.PC) -> bool:
     """Return True if PETSc leaves a PC as it is when the matrix changes."""
-    found = ctypes.c_int()
-    call("PCGetReusePreconditioner", _pointer(pc), ctypes.byref(found))
-    return found.value != 0
+    return _asked("PCGetReusePreconditioner", pc) != 0
 
 
 def scales_by_diagonal(pc: PETSc.PC) -> bool:
     """Return True if a PC of type jacobi divides by the diagonal itself, not by row sums, maxima or absolute values."""
-    kind, absolute = ctypes.c_int(), ctypes.c_int()
-    call("PCJacobiGetType", _pointer(pc), ctypes.byref(kind))
-    call("PCJacobiGetUseAbs", _pointer(pc), ctypes.byref(absolute))
-    return kind.value == 0 and not absolute.value
+    return _asked("PCJacobiGetType", pc) == 0 and not _asked("PCJacobiGetUseAbs", pc)
 
 
 def has_operators(ksp: PETSc.KSP) -> bool:
@@ -463,9 +452,7 @@ def _read(file, flush) -> str:
 
 def bdf_order(ts: PETSc.TS) -> int:
     """Order of a TSBDF."""
-    order = _c_int()
-    call("TSBDFGetOrder", _pointer(ts), ctypes.byref(order))
-    return int(order.value)
+    return _asked("TSBDFGetOrder", ts, _c_int)
 
 
 def set_snes(ts: PETSc.TS, snes: PETSc.SNES) -> None:
@@ -475,17 +462,17 @@ def set_snes(ts: PETSc.TS, snes: PETSc.SNES) -> None:
 
 def adapt_type(ts: PETSc.TS) -> bytes | None:
     """Type of the step controller of a TS."""
-    adapt, name = ctypes.c_void_p(), ctypes.c_char_p()
-    call("TSGetAdapt", _pointer(ts), ctypes.byref(adapt))
-    call("PetscObjectGetType", adapt, ctypes.byref(name))
-    return bytes(name.value) if name.value else None
+    return _asked("PetscObjectGetType", _adapt(ts), ctypes.c_char_p)
+
+
+def _adapt(ts: PETSc.TS) -> ctypes.c_void_p:
+    return ctypes.c_void_p(_asked("TSGetAdapt", ts, ctypes.c_void_p))
 
 
 @contextmanager
 def fixed_steps(ts: PETSc.TS):
     """No step controller in the block; all steps are accepted as they are."""
-    adapt, before = ctypes.c_void_p(), adapt_type(ts)
-    call("TSGetAdapt", _pointer(ts), ctypes.byref(adapt))
+    adapt, before = _adapt(ts), adapt_type(ts)
     call("TSAdaptSetType", adapt, b"none")
     try:
         yield

@@ -223,29 +223,21 @@ class Physics(Described):
 
     def constant_jacobian(self, dim: int) -> bool:
         """True if the physics is linear and g0 … g3 are surely the same at all points of a cell in `dim` dimensions."""
-        return self._instance(dim).has_constant_jacobian
-
-    def has_steps(self, dim: int) -> bool:
-        """True if f0, f1 or a condition may jump where x passes a bound, in `dim` dimensions."""
-        return self._instance(dim).has_steps
-
-    def derivative_may_jump(self, dim: int) -> bool:
-        """True if derivatives of f0, f1 or a natural condition may jump where what they read passes a bound."""
-        return self._instance(dim).derivative_may_jump
+        return self.instance(dim).has_constant_jacobian
 
     def flux_has_steps(self, dim: int) -> bool:
         """True if f1 may jump where x passes a bound, in `dim` dimensions."""
-        return self._instance(dim).flux_has_steps
+        return self.instance(dim).flux_has_steps
 
     def dependence(self, dim: int, with_stabilization: bool = False) -> Dependence:
         """On what element matrices depend besides geometry and constants, in `dim` dimensions."""
-        return dependence(self._instance(dim), with_stabilization)
+        return dependence(self.instance(dim), with_stabilization)
 
     def _valid_instances(self) -> list[Instance]:
         found, errors = [], []
         for dim in (1, 2, 3):
             try:
-                instance = self._instance(dim)
+                instance = self.instance(dim)
                 instance.is_linear  # noqa: B018  (differentiates)
                 found.append(instance)
             except PhysicsError as error:
@@ -266,7 +258,8 @@ class Physics(Described):
     def _instances(self) -> dict[int, Instance]:
         return {}
 
-    def _instance(self, dim: int) -> Instance:
+    def instance(self, dim: int) -> Instance:
+        """The physics in `dim` dimensions. Raises PhysicsError for a dimension that it is not for."""
         if not isinstance(dim, Integral) or dim not in (1, 2, 3):
             raise PhysicsError(
                 f"physics '{self.name}' was asked for in {shown(dim)} dimensions; 1, 2 and 3 are possible"
@@ -279,19 +272,19 @@ class Physics(Described):
 
     def check(self, dim: int) -> None:
         """Run every function once in `dim` dimensions: PhysicsError for indices outside arrays and unset variables."""
-        instance, values = self._instance(dim), self.constant_values
+        instance, values = self.instance(dim), self.constant_values
         if instance.ran_with != values.tobytes():
             first_run(instance, values)
             instance.ran_with = values.tobytes()
 
     def check_stabilization(self, dim: int) -> None:
         """Run the stabilization once in `dim` dimensions: PhysicsError for what `check` finds, in it alone."""
-        run_stabilization(self._instance(dim), self.constant_values)
+        run_stabilization(self.instance(dim), self.constant_values)
 
     def device_source(self, dim: int) -> str:
         """C text (OpenCL C 1.2 and C99) of the pw_* functions in `dim` dimensions, after `check`."""
         self.check(dim)
-        instance = self._instance(dim)
+        instance = self.instance(dim)
         if instance.text is None:
             instance.text = device_text(instance)
         return instance.text
@@ -299,7 +292,7 @@ class Physics(Described):
     def interpreter(self, dim: int) -> Interpreter:
         """The pw_* functions on numpy arrays, interpreted."""
         self.check(dim)
-        return Interpreter(self._instance(dim), self.constant_values)
+        return Interpreter(self.instance(dim), self.constant_values)
 
     def with_constants(self, **values: float | Mapping[str, float]) -> Physics:
         """The same physics with other values of named constants; its text and digest are the same.

@@ -61,14 +61,18 @@ class Reader:
         known = dict.fromkeys(condition.label for condition in conditions)
         for label in boundaries(self._names):
             if label not in known:
-                raise PhysicsError(
-                    f"physics '{self.physics}': a constant has a value on '{label}', which no condition is on; give "
-                    f"values on boundaries of conditions ({', '.join(known) or 'none'})"
+                raise self._error(
+                    f"a constant has a value on '{label}', which no condition is on; give values on boundaries of "
+                    f"conditions ({', '.join(known) or 'none'})"
                 )
         dirichlet = tuple(condition for condition in conditions if condition.kind == "Dirichlet")
         natural = tuple(condition for condition in conditions if condition.kind != "Dirichlet")
         blocks = self._jacobian(jacobian)
         return Terms(residual, blocks, dirichlet, natural, exact_terms, self.stabilization(stabilization))
+
+    def _error(self, message: str, what: str = "") -> PhysicsError:
+        """An error that names the physics, and what of it is meant."""
+        return PhysicsError(f"physics '{self.physics}'{f', {what}' if what else ''}: {message}")
 
     def about(self, label: str | None) -> Reader:
         """The reader of texts about a boundary (None: about none), in which constants have their values there."""
@@ -90,9 +94,7 @@ class Reader:
             args = given, signatures.STABILIZATION_MATRIX, every, (every.components**2,), every
             return self._term("stabilization", "stabilization", "S", *args)
         if isinstance(given, Real) and not isinstance(given, bool) and not 0 < given < math.inf:
-            raise PhysicsError(
-                f"physics '{self.physics}', stabilization: is {given}; give a number above 0, or an expression"
-            )
+            raise self._error(f"is {given}; give a number above 0, or an expression", "stabilization")
         if hasattr(given, "free_symbols") and not hasattr(given, "shape"):
             given = [given] * every.components
         args = given, signatures.STABILIZATION, every, (every.components,)
@@ -131,9 +133,9 @@ class Reader:
 
         given: as `numbered` returns it.
         """
-        text, start = given[0], f"physics '{self.physics}', {slot}: is an expression"
+        text = given[0]
         if kind in _BLOCKS:
-            raise PhysicsError(f"{start}; assign to {kind}[…]")
+            raise self._error(f"is an expression; assign to {kind}[…]", slot)
         state = "|".join(["u", *(re.escape(one.name) for one in self.fields)])
         of_one = {
             "c, the number of the component": kind in ("f0", "f1") and field.components > 1 and "(_x|_t)?",
@@ -142,7 +144,7 @@ class Reader:
         for (missing, suffix), number in zip(of_one.items(), given[1:], strict=True):
             if suffix and re.search(rf"\b({state}){suffix}\b", text) and not re.search(rf"\b{number}\b", text):
                 message = f"without {missing}; use u[c], u_x[c*dim + d], or assign to each {kind}[…]"
-                raise PhysicsError(f"{start} {message}")
+                raise self._error(f"is an expression {message}", slot)
 
     def _slot(self, kind: str, field: Field) -> str:
         return kind if len(self.fields) == 1 else f"{kind}[{field.name}]"
@@ -169,12 +171,11 @@ class Reader:
         if name is None and len(self.fields) == 1:
             return self.fields[0]
         known = [field.name for field in self.fields]
-        start = f"physics '{self.physics}', {what}: "
         if name is None:
-            raise PhysicsError(f"{start}say which field it is for, field= one of {', '.join(known)}")
+            raise self._error(f"say which field it is for, field= one of {', '.join(known)}", what)
         close = difflib.get_close_matches(str(name), known, n=1)
         hint = f"; did you mean '{close[0]}'?" if close else ""
-        raise PhysicsError(f"{start}there is no field '{name}'{hint} (fields: {', '.join(known)})")
+        raise self._error(f"there is no field '{name}'{hint} (fields: {', '.join(known)})", what)
 
     def _of_fields(self, what: str, given, signature, kind: str = "") -> tuple[Term, ...]:
         """The terms of what is given by field; kind: theirs, `what` by default."""
@@ -189,28 +190,24 @@ class Reader:
     def _jacobian(self, given) -> tuple[Term, ...] | None:
         if given is None:
             return None
-        start = f"physics '{self.physics}', jacobian: "
+        what = "jacobian"
         if not isinstance(given, Mapping):
-            raise PhysicsError(f"{start}is a {type(given).__name__}; give a mapping of g0, g1, g2, g3 to texts")
+            raise self._error(f"is a {type(given).__name__}; give a mapping of g0, g1, g2, g3 to texts", what)
         if len(self.fields) == 1 and all(isinstance(key, str) for key in given):
             given = {(self.fields[0].name, self.fields[0].name): given}
         terms = []
         for pair, blocks in given.items():
             if not isinstance(pair, tuple) or len(pair) != 2 or not isinstance(blocks, Mapping):
-                raise PhysicsError(
-                    f"{start}'{pair}' is no pair of fields; give {{(test field, trial field): {{'g3': text}}}}"
+                raise self._error(
+                    f"'{pair}' is no pair of fields; give {{(test field, trial field): {{'g3': text}}}}", what
                 )
-            test, trial = (self._field("jacobian", name) for name in pair)
+            test, trial = (self._field(what, name) for name in pair)
             for kind, text in blocks.items():
                 if kind not in _BLOCKS:
-                    raise PhysicsError(f"{start}there is no block '{kind}'; the blocks are {', '.join(_BLOCKS)}")
+                    raise self._error(f"there is no block '{kind}'; the blocks are {', '.join(_BLOCKS)}", what)
                 slot = kind if len(self.fields) == 1 else f"{kind}[{test.name},{trial.name}]"
                 key = f"{kind}_{test.name}_{trial.name}"
-                shape = (
-                    (test.components * trial.components,)
-                    if kind == "g0"
-                    else (test.components * trial.components, None)
-                )
+                shape = (test.components * trial.components, *(() if kind == "g0" else (None,)))
                 terms.append(self._term(slot, key, kind, text, signatures.JACOBIANS[kind], test, shape, trial))
         return tuple(terms)
 
@@ -218,24 +215,19 @@ class Reader:
         """The condition of an entry; of a Robin condition those of f0 and of f1."""
         if not isinstance(entry, (Dirichlet, Neumann, Robin, BoundaryFlux)):
             given = type(entry).__name__
-            message = f"boundary condition {number} is a {given}; give Dirichlet(…), Neumann(…) or Robin(…)"
-            raise PhysicsError(f"physics '{self.physics}': {message}")
+            raise self._error(f"boundary condition {number} is a {given}; give Dirichlet(…), Neumann(…) or Robin(…)")
         kind = type(entry).__name__
         if not isinstance(entry.label, str) or not entry.label:
-            raise PhysicsError(
-                f"physics '{self.physics}': a {kind} condition has label {entry.label!r}; "
-                "give the name of a boundary, or a list of names"
-            )
+            message = f"a {kind} condition has label {entry.label!r}; give the name of a boundary, or a list of names"
+            raise self._error(message)
         side, what = getattr(entry, "side", None), f"{kind} condition on '{entry.label}'"
         if side is not None:
             if not isinstance(side, str) or not side:
-                raise PhysicsError(
-                    f"physics '{self.physics}', {what}: side is {side!r}; give the name of a region of cells, or None"
-                )
+                raise self._error(f"side is {side!r}; give the name of a region of cells, or None", what)
             what += f" from side '{side}'"
         if kind == "BoundaryFlux":
             if entry.diffusive and not self.diffuses:
-                raise PhysicsError(f"physics '{self.physics}', {what}: f1 reads no gradient, and {entry.diffusive}")
+                raise self._error(f"f1 reads no gradient, and {entry.diffusive}", what)
             every = self._every("b")
             term = self._term(what, f"flux{number}", "b", entry.b, signatures.BOUNDARY_FLUX, every, (every.components,))
             return [Condition(kind, entry.label, every, term, tuple(range(every.components)), suits=entry.suits)]
@@ -253,7 +245,7 @@ class Reader:
 
     def _robin(self, what: str, key: str, entry, field: Field, components: tuple[int, ...]) -> list[Condition]:
         if entry.f0 is None and entry.f1 is None:
-            raise PhysicsError(f"physics '{self.physics}', {what}: it has neither f0 nor f1; give at least one of them")
+            raise self._error("it has neither f0 nor f1; give at least one of them", what)
         parts = [
             ("f0", what, key, entry.f0, signatures.ROBIN, (field.components,)),
             ("f1", f"{what}, f1", f"{key}_f1", entry.f1, signatures.ROBIN_F1, (field.components, None)),
@@ -268,10 +260,9 @@ class Reader:
     def _copy_of(self, what: str, auxiliary, field: Field, components: tuple[int, ...]) -> str:
         """A text that writes the components of an auxiliary field to the constrained ones, or to all of the field."""
         if auxiliary.components not in (len(components), field.components):
-            raise PhysicsError(
-                f"physics '{self.physics}', {what}: g is the auxiliary field '{auxiliary.name}' of "
-                f"{plural(auxiliary.components, 'component')}, and there are {len(components)} to give; write a text"
-            )
+            count = plural(auxiliary.components, "component")
+            message = f"g is the auxiliary field '{auxiliary.name}' of {count}, and there are {len(components)} to give"
+            raise self._error(f"{message}; write a text", what)
         places = components if auxiliary.components == len(components) else range(field.components)
         name = auxiliary.name
         return " ".join(
@@ -281,9 +272,7 @@ class Reader:
     def _exact_of(self, what: str, field: Field):
         given = self._exact_given.get(field.name)
         if given is None:
-            raise PhysicsError(
-                f"physics '{self.physics}', {what}: g is \"exact\", but no exact solution of '{field.name}' is given"
-            )
+            raise self._error(f"g is \"exact\", but no exact solution of '{field.name}' is given", what)
         return given
 
     def _components(self, what: str, field: Field, entry) -> tuple[int, ...]:
@@ -294,7 +283,7 @@ class Reader:
         for component in chosen:
             if not isinstance(component, Integral) or not 0 <= component < field.components:
                 known = f"field '{field.name}' has components 0 to {field.components - 1}"
-                raise PhysicsError(f"physics '{self.physics}', {what}: component {component!r} does not exist; {known}")
+                raise self._error(f"component {component!r} does not exist; {known}", what)
         return tuple(map(int, chosen))
 
 

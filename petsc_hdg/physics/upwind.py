@@ -38,6 +38,12 @@ from petsc_hdg.physics.tree.ir import Program
 ROUNDED = 0.05  # of the largest speed: below, speeds are rounded
 _REAL = 1e-6  # of the largest speed: imaginary parts of eigenvalues that are rounding, also of double ones
 
+_PRODUCT = """for (PetscInt c = 0; c < C; ++c) {{
+    for (PetscInt k = 0; k < C; ++k) {{
+      {0}[c * C + k] = 0.0;
+      for (PetscInt j = 0; j < C; ++j) {0}[c * C + k] += {1}[c * C + j] * {2}[j * C + k];
+    }}
+  }}"""
 # ROWS calls the derivative of f1 along column k of the identity, `du`, for each field, and sets `at` [component, dim].
 _TEXT = """
 const PetscInt C = {C};
@@ -65,12 +71,7 @@ for (PetscInt d = 0; d <= dim; ++d) {{
       size[power] = fmax(size[power], row);
     }}
     for (PetscInt i = 0; i < C * C; ++i) W[i] = size[power] > 0.0 ? T[i] / size[power] : 0.0;
-    for (PetscInt c = 0; c < C; ++c) {{
-      for (PetscInt k = 0; k < C; ++k) {{
-        T[c * C + k] = 0.0;
-        for (PetscInt j = 0; j < C; ++j) T[c * C + k] += W[c * C + j] * W[j * C + k];
-      }}
-    }}
+    {T_IS_WW}
   }}
   if (size[3] > 0.0) most = fmax(most, size[0] * sqrt(size[1] * sqrt(size[2] * sqrt(size[3]))));
 }}
@@ -91,19 +92,9 @@ for (PetscInt step = 0; step < 13; ++step) {{
     }}
   }}
   for (PetscInt i = 0; i < C * C; ++i) W[i] = Y[i];
-  for (PetscInt c = 0; c < C; ++c) {{
-    for (PetscInt k = 0; k < C; ++k) {{
-      Y[c * C + k] = 0.0;
-      for (PetscInt j = 0; j < C; ++j) Y[c * C + k] += W[c * C + j] * T[j * C + k];
-    }}
-  }}
+  {Y_IS_WT}
   for (PetscInt i = 0; i < C * C; ++i) W[i] = Z[i];
-  for (PetscInt c = 0; c < C; ++c) {{
-    for (PetscInt k = 0; k < C; ++k) {{
-      Z[c * C + k] = 0.0;
-      for (PetscInt j = 0; j < C; ++j) Z[c * C + k] += T[c * C + j] * W[j * C + k];
-    }}
-  }}
+  {Z_IS_TW}
 }}
 for (PetscInt c = 0; c < C; ++c) {{
   for (PetscInt k = 0; k < C; ++k) {{
@@ -216,7 +207,8 @@ def upwinded(physics, dim: int):
     system of first order, or whose f1 has no derivatives that are asked for."""
     _check_first_order(physics)
     called, every = Called(physics, dim), Field(physics.num_components, name="S")
-    text = _TEXT.format(C=physics.num_components, ROWS=_rows(physics, called), ROUNDED=ROUNDED)
+    products = {f"{to}_IS_{left}{right}": _PRODUCT.format(to, left, right) for to, left, right in ("TWW", "YWT", "ZTW")}
+    text = _TEXT.format(C=physics.num_components, ROWS=_rows(physics, called), ROUNDED=ROUNDED, **products)
     source = Source(physics.name, "stabilization upwind", text, written=False)
     term = Term(lower(source, STABILIZATION_MATRIX, called, {}, {}, "upwind"), "S", every, every)
     texts = tuple(text for text in physics._texts if text[0] != "stabilization")

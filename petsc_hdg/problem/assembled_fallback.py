@@ -82,12 +82,6 @@ def follow_steps(problem, ts: PETSc.TS) -> None:
     solvers.set_from_options(ksp)
 
 
-def follow_user(problem, snes: PETSc.SNES) -> None:
-    """Assemble the matrix if the user gave the solver itself a PC that takes one. Collective."""
-    if problem.options.pmat == "auto" and needs_matrix(snes.getKSP().getPC()):
-        take_matrix(problem)
-
-
 def needs_matrix(pc: PETSc.PC) -> bool:
     """Return True if a PC has a type that works on no shell matrix."""
     return pc.getType() not in (None, "mg", *MATRIX_FREE_PCS)

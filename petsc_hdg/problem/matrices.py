@@ -59,7 +59,9 @@ def callbacks(problem) -> operators.Callbacks:
                 operator.compile(matrices=True)
         assembled = assembled_matrix(problem, sizes)
         levels = agglomerate_levels.agglomerate_levels(problem)
-    jacobian, first = _jacobian(problem, sizes, assembled), solution_checks.coercivity_check_of(problem)
+    jacobian, first = _jacobian(problem, sizes, assembled), None
+    if problem.options.sipg_check_coercivity and problem.discretization.has_penalties:
+        first = partial(solution_checks.check_coercivity, weakref.proxy(problem))
     if problem.has_cell_states:
         calls = cells_in_time.callbacks(problem, jacobian, assembled, conforming)
     else:

@@ -115,9 +115,7 @@ class Problem(Restartable, Evaluated, Described):
         self.linear_iterations: int | None = None
         self.time_steps: int | None = None
         self.time: float | None = None  # of its last step
-        self.after_step: list[
-            Callable[[PETSc.TS], None]
-        ] = []  # functions of a TS, called after each step of those that the problem is attached to
+        self.after_step: list[Callable[[PETSc.TS], None]] = []  # of a TS that the problem is attached to
         self.explicit: Problem | None = None
         self.traffic = None  # of the last solve, see traffic.Traffic
         self.solved_constants = None  # of the last solution
@@ -175,7 +173,7 @@ class Problem(Restartable, Evaluated, Described):
         vector = solvers.probe(self.mesh.dm)
         if not is_viennacl(vector) and self._may_share_vectors(local):
             other = solvers.probe(self.mesh.dm, "viennacl")
-            taken = Device.from_vec(other).is_chosen_by(choice, local.rank)
+            taken = identity(choose(choice, local.rank)) == identity(Device.from_vec(other).cl_device)
             vector = other if all(self.comm.allgather(taken)) else vector
         self.device = Device.from_vec(vector) if is_viennacl(vector) else Device.select(self.options.device, self.comm)
         self.device.profile, self.device.halo = self.options.profile, self.options.halo
@@ -451,7 +449,8 @@ class Problem(Restartable, Evaluated, Described):
     def solve_from(self, u: PETSc.Vec) -> None:
         """Let SNES work on u, from u on, whether it converges or not. Collective. Raises OptionError for no such u."""
         input_data.require_vec(self, u)
-        assembled_fallback.follow_user(self, self.snes)
+        if self.options.pmat == "auto" and assembled_fallback.needs_matrix(self.snes.getKSP().getPC()):
+            assembled_fallback.take_matrix(self)  # for a PC that the user gave the solver itself
         with solvers.one_goal(self.snes) as aim:
             for _ in range(4):
                 with solvers.agreed(self.comm, self.snes), preconditioners.smoothing(self, self.snes):

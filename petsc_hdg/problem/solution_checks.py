@@ -9,9 +9,6 @@ of the matrix sees that: it is A's error scaled to be of its size or less, whate
 
 from __future__ import annotations
 
-import weakref
-from functools import partial
-
 import numpy as np
 from petsc4py import PETSc
 
@@ -157,12 +154,6 @@ def _of_jacobian(problem, u: PETSc.Vec) -> str:
     for vector in (ones, product):
         vector.destroy()
     return text
-
-
-def coercivity_check_of(problem):
-    """Return `check`, which callbacks call after the first linearization, or None unless the user asks for it."""
-    wanted = problem.options.sipg_check_coercivity and problem.discretization.has_penalties
-    return partial(check_coercivity, weakref.proxy(problem)) if wanted else None
 
 
 def check_coercivity(problem, calls) -> None:

@@ -53,7 +53,7 @@ def close(op, got, expected) -> None:
 def compare(op, trace) -> None:
     A, (x, values) = op.matrix(), direction(op)
     close(op, op.local(lambda *y: trace.mult(x, *y)), A @ values)
-    close(op, op.local(lambda *y: trace.mult_transpose(x, *y)), A.T @ values)
+    close(op, op.local(lambda *y: trace.mult(x, *y, transpose=True)), A.T @ values)
     close(op, op.local(trace.diagonal), A.diagonal())
 
 

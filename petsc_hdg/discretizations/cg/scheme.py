@@ -19,16 +19,8 @@ from ..parts import OfParts
 from ..primal import POINTWISE, PrimalDiscretization
 from ..strong_conditions import StrongConditions
 from ..transposition import DeviceLimits
+from . import tensor
 from .patches import LONGEST, PATCH_CELLS, PATCH_THREADS, Patches, build_patches, patch_cells
-from .tensor import (
-    check_tensor,
-    line_diagonal,
-    line_diagonal_flops,
-    line_flops,
-    line_rule,
-    line_specs,
-    takes_lines,
-)
 
 PATCHES = POINTWISE + signature("""
     int places; int clusters; int num_rounds; int most_places: of a patch; int most_words; int most_slots
@@ -107,7 +99,7 @@ class ContinuousGalerkin(StrongConditions, PrimalDiscretization):
     def _point_costs(self) -> tuple[float, float]:
         inside, on_facet = super()._point_costs
         if self.variant == "tensor":
-            inside = line_flops(self) * len(self.spaces) / (2 * self.physics.num_components)
+            inside = tensor.line_flops(self) * len(self.spaces) / (2 * self.physics.num_components)
         return float(inside), on_facet
 
     @property
@@ -157,12 +149,12 @@ class ContinuousGalerkin(StrongConditions, PrimalDiscretization):
                 f"{', '.join(PATCH_CELLS)}; use cell, transpose or auto"
             )
         if self.options.kernel == "tensor":
-            check_tensor(self)
+            tensor.check_tensor(self)
         if self.options.kernel != "auto":
             return self.options.kernel
         if self.limits.is_gpu and self.is_first_order:
             return "patch"
-        if takes_lines(self):
+        if tensor.takes_lines(self):
             return "tensor"
         return "transpose" if self.limits.is_gpu and self.num_dofs > CELL_KERNEL_LIMIT else "cell"
 
@@ -207,7 +199,7 @@ class ContinuousGalerkin(StrongConditions, PrimalDiscretization):
         macros["UNROLL_POINTS"] = '_Pragma("unroll")' if few else ""
         tables, points = self._cell_tables(self.quadrature), "cg_patch_tables.clh"
         if self.mesh.cell == "hexahedron":  # quadrilaterals have fewer operations by lines, and take 5 % longer
-            tables["PHI1"], points = line_rule(self).points[:, 0], "cg_patch_lines.clh"
+            tables["PHI1"], points = tensor.line_rule(self).points[:, 0], "cg_patch_lines.clh"
             macros |= {"NQ1": len(tables["PHI1"]), "UNROLL": UNROLL}
         sources = self._sources(points, "cg_patch.clh", *in_roles("cg_patch.cl"))
         whats = ("residual", "action")
@@ -217,25 +209,20 @@ class ContinuousGalerkin(StrongConditions, PrimalDiscretization):
 
     @property
     def _table_flops(self) -> int:
-        return line_flops(self) if self.variant == "tensor" else super()._table_flops
+        return tensor.line_flops(self) if self.variant == "tensor" else super()._table_flops
 
     @property
     def flops_per_diagonal(self) -> int:
         """Flops of the diagonal of an element matrix without the physics."""
-        return line_diagonal_flops(self) if self.variant == "tensor" else super().flops_per_diagonal
-
-    @property
-    def gather_file(self) -> str:
-        """Kernel file by which degrees of freedom of cells are read from vectors."""
-        return "gather_cells.clh" if self.cell_by_cell else super().gather_file
+        return tensor.line_diagonal_flops(self) if self.variant == "tensor" else super().flops_per_diagonal
 
     def element_specs(self) -> dict[str, KernelSpec]:
         """Specs of `cg_residual` and `cg_action`."""
-        return line_specs(self) if self.variant == "tensor" else self.volume_specs()
+        return tensor.line_specs(self) if self.variant == "tensor" else self.volume_specs()
 
     def matrix_specs(self) -> dict[str, KernelSpec]:
         """Specs of `cg_matrix` and `cg_diagonal`."""
-        return super().matrix_specs() | (line_diagonal(self) if self.variant == "tensor" else {})
+        return super().matrix_specs() | (tensor.line_diagonal(self) if self.variant == "tensor" else {})
 
     def facet_specs(self) -> dict[str, KernelSpec]:
         """Specs of the boundary integrals: residual, action, matrix, diagonal."""

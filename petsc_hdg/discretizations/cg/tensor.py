@@ -11,7 +11,7 @@ from ...errors import OptionError
 from ...reference import ReferenceElement, cell_quadrature, is_tensor
 from ..lines import UNROLL, as_vectors, cpu_lanes, lagrange, tensor_order
 
-LINES = ("cg_point.clh", "lines.clh", "cg_tensor.clh", "cg_tensor_group.clh")
+LINES = ("lines.clh", "cg_tensor.clh", "cg_tensor_group.clh")
 GPU_ITEMS = 128  # work-items of a group, at most: each takes up to 255 registers
 FEW = 4  # cells of a group, from twice as many on half of them are faster
 ROLLED = '_Pragma("unroll 1")'
@@ -87,7 +87,7 @@ def _specs(disc, shape: LineShape, names, *files: str) -> dict[str, KernelSpec]:
     macros["POINTS"] = UNROLL if gpu else ROLLED
     macros["IN_ORDER"] = int((tables["GEO_ORDER"] == np.arange(len(tables["GEO_ORDER"]))).all())
     items = shape.lanes * shape.threads if gpu else 1
-    sources = ("geometry.clh", "point.clh", disc.gather_file, *LINES, *files)
+    sources = disc._sources(*LINES, *files)
     launch = Launch(shape.lanes, items)
     specs = {n: disc._spec(n, sources, macros, tables, items, shape.local_bytes, launch=launch) for n in names}
     places = _places(tables["DOF_AT"])

@@ -195,6 +195,11 @@ class WarpShape:
         return -(-(self.size // 8 + 1) // self.warps)
 
     @property
+    def octets(self) -> int:
+        """Octets of rows or columns, whichever are more."""
+        return max(2 * self.pairs, self.warps * self.column_blocks)
+
+    @property
     def blocks(self) -> int:
         """Blocks of 16 x 8 entries that a warp keeps."""
         octets = range(1, self.column_blocks + 1)

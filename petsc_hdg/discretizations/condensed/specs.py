@@ -34,7 +34,8 @@ CHUNK = 1 << 16  # cells looked at together
 TOLERANCE = 16  # units of rounding of the largest coordinate
 PTX = 90  # compute capability from which GPUs multiply matrices in double precision as mma.clh does
 LEAST_DEGREE = 3  # of hexahedra, from which sums along lines are faster than products at all points
-CONDENSE_POINT = ("gather_tvector.clh", "normal_derivatives.clh", "condense_point.clh")  # in this order
+# In this order.
+CONDENSE_POINT = ("gather_tvector.clh", "facet_normal.clh", "normal_derivatives.clh", "condense_point.clh")
 _POINTS = ("geometry.clh", "point.clh", *CONDENSE_POINT)
 UNIFORM = {"LINE"}  # tables of which all work-items read the same entry: constants, however large the others are
 
@@ -287,10 +288,6 @@ class CondensedSpecs:
         sources = ("gather_tvector.clh", "condense_recover.cl")
         return KernelSpec("condense_recover", sources, macros, {}, "", self.options.precision, 64)
 
-    def assemble_spec(self, name: str = "assemble") -> KernelSpec:
-        """Spec of `assemble`, which sums element vectors of the trace."""
-        return KernelSpec(name, ("assemble.cl",), precision=self.options.precision, local_size=64)
-
     # Kernel specs ------------------------------------------------------------------------------------------------
 
     @cached_property
@@ -329,9 +326,11 @@ class CondensedSpecs:
         size, symmetric = self.num_functions * self.components, has_symmetric_derivative(self.physics, self.dim)
         if not self.sums_matrices:
             return warp_shape(size, symmetric, self.num_functions, False, self._warp_room, self.team_vectors)
-        boundary = self.team_vectors - size
-        room = self._warp_room - CELLS * self._cell_reals
-        return warp_shape(size, symmetric, self.num_functions, True, room, boundary)
+        # Of each cell of a batch: residual and state, derivatives, stabilization.
+        each = (1 + int(bool(self.physics.natural))) * size + self._point_block()
+        each += 2 * self.num_facets_of_cell * self.components
+        room = self._warp_room - CELLS * each
+        return warp_shape(size, symmetric, self.num_functions, True, room, self.team_vectors - size)
 
     @cached_property
     def line_shape(self) -> WarpShape | None:
@@ -355,12 +354,6 @@ class CondensedSpecs:
         """Reals of a team for the state of its cell and points of natural conditions."""
         boundary = 8 * int(bool(self.physics.natural)) * max(self._point_block(), 24)
         return self.num_functions * self.components + boundary
-
-    @property
-    def _cell_reals(self) -> int:
-        """Reals of each cell of a batch: residual and state, derivatives, stabilization."""
-        vectors = (1 + int(bool(self.physics.natural))) * self.num_functions * self.components
-        return vectors + self._point_block() + 2 * self.num_facets_of_cell * self.components
 
     @cached_property
     def line_factors(self) -> TensorFactors:
@@ -398,18 +391,14 @@ class CondensedSpecs:
         shape = ThreadShape(self.num_functions, self.num_eliminated)
         plain = self.components == 1 and not any(self.physics.dependence(self.dim).natural)
         fits = self.num_eliminated > 0 and shape.reals <= MOST_REALS
-        may = self.uses_threads and self.is_constant and plain and fits
-        return shape if may and self._thread_reals * self.real_bytes <= CONSTANT_BYTES else None
+        if not (self.uses_threads and self.is_constant and plain and fits):
+            return None
+        return shape if sum(map(np.size, self._thread_tables.values())) * self.real_bytes <= CONSTANT_BYTES else None
 
     @property
     def keeps_inverse(self) -> bool:
         """True if `condense` leaves A^-1 and its products in scratch memory: of large cells with a state in time."""
         return self.in_time and self.shape_of("condense").scratch_entries > 0
-
-    @property
-    def _thread_reals(self) -> int:
-        """Reals of constant memory that one thread per cell reads."""
-        return sum(np.size(table) for table in self._thread_tables.values())
 
     def shape_of(self, name: str) -> TileShape | WarpShape | ThreadShape:
         """Launch shape of a kernel of condensation."""

@@ -7,7 +7,6 @@ from itertools import product
 
 import numpy as np
 
-from ...reference import facet_quadrature
 from ..lines import lagrange
 from .launch_shapes import WarpShape
 
@@ -75,7 +74,7 @@ def tensor_factors(disc) -> TensorFactors:
     count, inner = len(nodes), disc.num_interior
     places = _place(np.concatenate([element.nodes, disc.trace_element.nodes]), nodes)
     points = _by_place(_place(disc.quadrature.points, line), len(line))
-    rules, normals = facet_quadrature(disc.mesh.cell, disc.quadrature_degree)
+    rules, normals = disc.facet_rules
     per_facet = disc.num_trace // len(rules)
     facet_points = np.zeros((dim, 2, *[len(line)] * (dim - 1)), dtype=np.int64)
     for facet, rule in enumerate(rules):
@@ -120,7 +119,7 @@ def tensor_tables(factors: TensorFactors, shape: WarpShape, room: int) -> tuple[
     line[points:, :, 1] = factors.ends.T
     first = _line_rows(line)
     slices = _slice_rows(line, first.names)
-    last = _last_rows(line, factors.places, slices.names, _indices(shape))
+    last = _last_rows(line, factors.places, slices.names, 8 * shape.octets)
     tables = {
         "LINE": line,
         "LINE_FACTORS": first.by_point,
@@ -136,7 +135,7 @@ def tensor_tables(factors: TensorFactors, shape: WarpShape, room: int) -> tuple[
         "LINE_POINTS": points,
         "COLUMNS": factors.columns,
         "COLUMNS_SLICE": factors.slice_columns,
-        "INDICES": _indices(shape),
+        "INDICES": 8 * shape.octets,
         "HELD_SLICES": _held_slices(factors, room),
     }
     return tables, macros
@@ -147,11 +146,6 @@ def _held_slices(factors: TensorFactors, room: int) -> int:
     points = factors.line_points
     most = max([h for h in range(1, points + 1) if factors.team_reals(h) <= room], default=1)
     return -(-points // -(-points // most))
-
-
-def _indices(shape: WarpShape) -> int:
-    """Rows or columns of whole octets, whichever are more."""
-    return 8 * max(2 * shape.pairs, shape.warps * shape.column_blocks)
 
 
 class _Rows:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 
-from ...reference import facet_quadrature
+from ..symmetry import read_by_text
 from .launch_shapes import WarpShape
 from .tensor_factors import tensor_tables
 
@@ -15,7 +17,9 @@ def constant_terms(disc) -> dict[str, np.ndarray]:
     disc: a CondensedDiscretization. A term is a derivative that the physics can have: of f0 or of a reference component
     of f1, by the value or by a reference component of the gradient.
     """
-    pairs = _pairs(disc.physics, disc.dim)
+    gradient = list(range(1, disc.dim + 1))
+    places = {"f0": [0], "f1": gradient, "u": [0], "u_x": gradient}
+    pairs = sorted({pair for f, by in read_by_text(disc.physics) for pair in product(places[f], places[by])})
     table, weights = disc.operator_table(disc.quadrature.points), disc.quadrature.weights
     terms = [_moments(weights, table[:, p], table[:, k]) for p, k in pairs]
     shape = (0, disc.num_functions, disc.num_functions)
@@ -25,9 +29,8 @@ def constant_terms(disc) -> dict[str, np.ndarray]:
         "TERMS": np.stack(terms) if terms else np.zeros((1, *shape[1:])),
     }
     if disc.has_jumps:
-        rules = facet_quadrature(disc.mesh.cell, disc.quadrature_degree)[0]
-        jumps = disc.jump_table()
-        found["JUMP_SQUARES"] = np.stack([_moments(r.weights, j, j) for r, j in zip(rules, jumps, strict=True)])
+        each = zip(disc.facet_rules[0], disc.jump_table(), strict=True)
+        found["JUMP_SQUARES"] = np.stack([_moments(rule.weights, jump, jump) for rule, jump in each])
     return found
 
 
@@ -39,22 +42,6 @@ def _moments(weights: np.ndarray, row: np.ndarray, column: np.ndarray) -> np.nda
     """
     weighted = weights.astype(np.longdouble)[:, None] * row
     return (column.astype(np.longdouble).T @ weighted).astype(float)
-
-
-def _pairs(physics, dim: int) -> list[tuple[int, int]]:
-    """(row, column) of the derivatives that the physics' functions can have; 0: value, 1 … dim: gradient."""
-    gradient = range(1, dim + 1)
-    rows = {"f0": [0], "f1": list(gradient), "g0": [0], "g1": [0], "g2": list(gradient), "g3": list(gradient)}
-    columns = {"g0": [0], "g1": list(gradient), "g2": [0], "g3": list(gradient)}
-    found = set()
-    for term in physics.terms.jacobian or physics.terms.residual:
-        inputs = term.program.inputs
-        if term.kind in columns:
-            mine = columns[term.kind]
-        else:
-            mine = ([0] if {"u", "u_t"} & set(inputs) else []) + (list(gradient) if "u_x" in inputs else [])
-        found |= {(row, column) for row in rows[term.kind] for column in mine}
-    return sorted(found)
 
 
 _CELL = ("mma.clh", "condense_warp.clh", "condense_warp_cell.clh")
@@ -149,23 +136,17 @@ def point_rows(values: np.ndarray, shape: WarpShape) -> np.ndarray:
     condense_warp_points.cl. There are four numbers at most.
     """
     points, numbers, functions = values.shape
-    whole = np.zeros((-(-points // 2) * 2, 4, 8 * _octets(shape)))
+    whole = np.zeros((-(-points // 2) * 2, 4, 8 * shape.octets))
     whole[:points, :numbers, :functions] = values
     # [pair of points, point, pair of numbers, number, octet, row]
-    split = whole.reshape(-1, 2, 2, 2, _octets(shape), 8)
+    split = whole.reshape(-1, 2, 2, 2, shape.octets, 8)
     return np.ascontiguousarray(split.transpose(0, 4, 5, 1, 2, 3))
-
-
-def _octets(shape: WarpShape) -> int:
-    """Octets of rows or columns, whichever are more."""
-    return max(2 * shape.pairs, shape.warps * shape.column_blocks)
 
 
 def jump_rows(jumps: np.ndarray, shape: WarpShape) -> np.ndarray:
     """Jumps [point, function] as [eight points, octet, lane, 2]: JUMP_ROWS there."""
     points, functions = jumps.shape
-    octets = _octets(shape)
-    whole = np.zeros((-(-points // 8) * 8, 8 * octets))
+    whole = np.zeros((-(-points // 8) * 8, 8 * shape.octets))
     whole[:points, :functions] = jumps
-    split = whole.reshape(-1, 2, 4, octets, 8)  # [eight points, half, point, octet, row]
+    split = whole.reshape(-1, 2, 4, shape.octets, 8)  # [eight points, half, point, octet, row]
     return np.ascontiguousarray(split.transpose(0, 3, 4, 2, 1))

@@ -8,7 +8,9 @@ from math import comb
 import numpy as np
 from numpy.polynomial import legendre
 
+from ...mesh.quality import determinants
 from ..dofmap import element_nodes
+from .outline import mapped
 
 CHUNK = 1 << 22  # numbers of a table made at once
 
@@ -75,16 +77,9 @@ def _sums(disc, polytopes, values):
     step = max(1, CHUNK // (disc.quadrature.num_points * size))
     for part in np.split(cells, range(step, len(cells), step)):
         polytope = disc.polytopes.of_cell[part]
-        x = element_nodes(disc.mesh, disc.quadrature.points, part)
+        x, jacobian = mapped(disc.mesh, part, disc.quadrature.points)
         basis = tabulate(disc.exponents[:size], disc.box_coordinates(polytope, x))[0]
-        weighted = basis * (disc.quadrature.weights * _measures(disc, part))[:, :, None]
+        weighted = basis * (disc.quadrature.weights * np.abs(determinants(jacobian)))[:, :, None]
         np.add.at(mass, place[polytope], np.swapaxes(weighted, 1, 2) @ basis)
         np.add.at(moments, place[polytope], np.swapaxes(weighted, 1, 2) @ values[part])
     return mass, moments
-
-
-def _measures(disc, cells) -> np.ndarray:
-    """|det J| [cell, point] of base cells at the quadrature points."""
-    table = disc.fine.geometry_element.tabulate(disc.quadrature.points)[1:]
-    nodes = disc.mesh.geometry.nodes[disc.mesh.geometry.cell_nodes[cells]]
-    return np.abs(np.linalg.det(np.einsum("rqb,cbd->cqdr", table, nodes, optimize=True)))

@@ -15,16 +15,19 @@ EMULATED = False  # whether devices without tensor cores do as if they had them:
 
 
 class MatrixSpecs:
-    """Specs of `poly_volume` and `poly_facets` of a PolytopicDG for one degree; of its physics' terms."""
+    """Specs of `poly_volume` and `poly_facets` of a PolytopicDG for one degree; of its physics' terms.
+
+    volume_slots: products of a point, one with functions, dim with gradients, as the physics has them.
+    """
 
     def __init__(self, disc):
         self.disc, self.fine = disc, disc.fine
         self.pairs = read_by_text(disc.physics)
-
-    @property
-    def volume_slots(self) -> int:
-        """Products of a point: one with functions, dim with gradients, as the physics has them."""
-        return int(self._tests_value) + self.disc.dim * int(self._tests_gradient)
+        tested, read = {test for test, _ in self.pairs}, {trial for _, trial in self.pairs}
+        self._tests_value = "f0" in tested or "f1" not in tested
+        self._trial_gradient = "u_x" in read or any("u_x" in c.term.program.inputs for c in disc.physics.natural)
+        self._trial_value = "u" in read or not self._trial_gradient
+        self.volume_slots = int(self._tests_value) + disc.dim * int("f1" in tested)
 
     @property
     def facet_slots(self) -> int:
@@ -39,23 +42,6 @@ class MatrixSpecs:
         that is not linear needs."""
         sizes = self.fine.flux_macros
         return {**sizes, "STATE": int(sizes["STATE"] or sizes["WALLS"] or self.disc.physics.has_boundary_f1)}
-
-    @property
-    def _tests_gradient(self) -> bool:
-        return any(test == "f1" for test, _ in self.pairs)
-
-    @property
-    def _tests_value(self) -> bool:
-        return not self._tests_gradient or any(test == "f0" for test, _ in self.pairs)
-
-    @property
-    def _trial_gradient(self) -> bool:
-        natural = self.disc.physics.natural
-        return any(trial == "u_x" for _, trial in self.pairs) or any("u_x" in c.term.program.inputs for c in natural)
-
-    @property
-    def _trial_value(self) -> bool:
-        return not self._trial_gradient or any(trial == "u" for _, trial in self.pairs)
 
     def volume(self, degree: int, load: tuple[int, float] = (0, 0.0)) -> KernelSpec:
         """Spec of `poly_volume` for polytopes of a degree; load: how many items, and base cells of each."""
@@ -75,12 +61,9 @@ class MatrixSpecs:
     def facets(self, degree: int, load: tuple[int, float] = (0, 0.0)) -> KernelSpec:
         """Spec of `poly_facets` for polytopes none of whose neighbours, nor themselves, have a higher degree; load: how
         many items, and interfaces of each."""
-        fine, headers = (
-            self.fine,
-            ("sipg_facet.clh", *"poly_items.clh poly_basis.clh poly_facet_sides.clh poly_facet_point.clh".split()),
-        )
+        fine, headers = self.fine, "sipg_facet poly_items poly_basis poly_facet_sides poly_facet_point".split()
         macros = {**fine._macros(), **self._facet_macros}
-        sources, load = fine._flux_sources(*headers), (load[0], load[1] * 1e9)
+        sources, load = fine._flux_sources(*(f"{name}.clh" for name in headers)), (load[0], load[1] * 1e9)
         return self._spec("facets", sources, macros, fine._plain_tables, degree, self.facet_slots, load)
 
     def _spec(self, part: str, sources, macros, tables, degree: int, slots: int, load) -> KernelSpec:

@@ -106,7 +106,7 @@ def find_outline(mesh, polytopes, measures: Measures | None = None) -> Outline:
 def cell_points(mesh, cells, degree: int) -> tuple[np.ndarray, np.ndarray]:
     """Places x [cell, point, dim] and weights [cell, point] that integrate polynomials of x of a degree exactly."""
     rule = cell_quadrature(mesh.cell, degree + (mesh.dim - 1 if is_tensor(mesh.cell) else 0))
-    x, jacobian = _mapped(mesh, cells, rule.points)
+    x, jacobian = mapped(mesh, cells, rule.points)
     return x, rule.weights * np.abs(determinants(jacobian))
 
 
@@ -119,7 +119,7 @@ def facet_points(mesh, cells, facets, degree: int) -> tuple[np.ndarray, np.ndarr
     weight = np.empty((len(cells), count))
     for number, rule in enumerate(rules):
         here = np.flatnonzero(facets == number)
-        x[here], jacobian = _mapped(mesh, cells[here], rule.points)
+        x[here], jacobian = mapped(mesh, cells[here], rule.points)
         scaled = np.einsum("r,rdcq->cqd", outward[number], _cofactors(jacobian))  # Nanson's formula
         length = np.linalg.norm(scaled, axis=2)
         weight[here] = rule.weights * length
@@ -127,7 +127,7 @@ def facet_points(mesh, cells, facets, degree: int) -> tuple[np.ndarray, np.ndarr
     return x, weight, normal
 
 
-def _mapped(mesh, cells, points) -> tuple[np.ndarray, np.ndarray]:
+def mapped(mesh, cells, points) -> tuple[np.ndarray, np.ndarray]:
     """Places [cell, point, dim] and Jacobians [cell, point, dim, reference] at reference points, of straight simplices
     at one for all."""
     table = ReferenceElement(mesh.cell, mesh.geometry.degree).tabulate(points)

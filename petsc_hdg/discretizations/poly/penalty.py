@@ -42,7 +42,7 @@ def trace_constants(outline, polytopes, degrees: np.ndarray, space: str = "total
         powers = _derivatives(outline.mesh.dim, int(degree), space)
         those = np.flatnonzero(degrees == degree)
         if len(powers) == 1:
-            found[those] = _ratios(outline, polytopes)[those]
+            found[those] = outline.mesh.dim / outline.radii(polytopes)[those]
             continue
         sizes = np.diff(polytopes.cells[0]) * len(powers) * (len(powers) + 4)
         parts = portions(those, sizes[those], MOST_VALUES)
@@ -54,12 +54,6 @@ def trace_constants(outline, polytopes, degrees: np.ndarray, space: str = "total
 
 def _constants(outline, polytopes, powers: np.ndarray, space: str, part: np.ndarray) -> np.ndarray:
     return _largest(_Samples.of(outline, polytopes, part, powers), powers, space)
-
-
-def _ratios(outline, polytopes) -> np.ndarray:
-    """|∂K|/|K| [polytope]."""
-    volumes = np.bincount(polytopes.of_cell, outline.measures.volumes, polytopes.count)
-    return np.bincount(outline.polytope, outline.area, polytopes.count) / volumes
 
 
 def _derivatives(dim: int, degree: int, space: str) -> np.ndarray:

@@ -26,7 +26,7 @@ class StateMatrix(JacobianContext):
         super().__init__(operator, access)
         self.trace, self.rough, self.residual = trace, rough, residual
 
-    def _multiply(self, x, y, transpose: bool = False) -> None:
+    def product(self, x, y, transpose: bool = False) -> None:
         with self.event:
             self.operator.products.multiply(x, y, transpose)
 

@@ -82,7 +82,7 @@ class StateProducts:
     def _solve_cells(self, transposed: bool) -> None:
         """A⁻¹ of `_given` in the solution of the local stage, and -B A⁻¹ of it in its residual. Collective."""
         state, local = self.op.linearized(), self.op.local
-        self.op.forget_elimination()
+        self.op._is_eliminated = False  # other results go to the local stage's buffers
         kept = local.holds_inverse
         for cells in local.tiles():
             self.launch_given(transposed, cells, state, self._given, local.residual, local.solution, kept)
@@ -222,11 +222,6 @@ class CondensedInTime(CondensedOperator):
     def _load_constants(self, values) -> None:
         super()._load_constants([*values, self.shift])
 
-    def _set_shift(self, shift: float) -> None:
-        if shift != self.shift:
-            self.shift = shift
-            self._load_constants(self.constants[:-1])
-
     def compile(self, matrices: bool = False) -> None:
         """Compile what residuals and steps need; with `matrices`, values of the assembled matrix are kept too."""
         super().compile(matrices)
@@ -267,7 +262,9 @@ class CondensedInTime(CondensedOperator):
     def linearize(self, x, t: float = 0.0, u_t=None, shift: float = 0.0) -> None:
         """Condense at x. Collective. Raises SolveError, on all ranks, for a singular local problem."""
         self.linearizations += 1
-        self._set_shift(shift)
+        if shift != self.shift:
+            self.shift = shift
+            self._load_constants(self.constants[:-1])
         self._place(x, t, u_t)
         self._jacobian_time = t
         known = (shift, self.coefficients, t if self.discretization.reads_time else None) if self.is_linear else None
@@ -316,10 +313,6 @@ class CondensedInTime(CondensedOperator):
             self._place(x, self._jacobian_time, u_t if self._has_rates else None)
             self._is_at_linearization, self.holds_residual = True, False
         return self.state, self.interior, self._jacobian_time, tau
-
-    def forget_elimination(self) -> None:
-        """Make the next `eliminate` condense again, after other results were written to the local stage's buffers."""
-        self._is_eliminated = False
 
     def eliminate(self, out) -> None:
         """out [owned] = s - B A⁻¹ r of the last residual. Collective."""

@@ -105,11 +105,6 @@ class LocalClasses:
         items = count * self.disc.num_trace_dofs
         self.kernels["condense_spread"](items, count, first, batch, self.shapes.count, self.shape, self.schur, schur)
 
-    @property
-    def cell_status(self) -> np.ndarray:
-        """`status` of each cell."""
-        return self.status[self.shapes.shape]
-
 
 def most_classes(disc) -> int:
     """Shapes up to which sharing solvers pays."""

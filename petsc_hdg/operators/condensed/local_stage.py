@@ -254,7 +254,7 @@ class LocalStage:
         limit, classes = SINGULAR[self.arrays.precision], self.classes
         if not classes and not self._verdict(limit)[1]:
             return ""
-        status = classes.cell_status if classes else self._statuses()
+        status = classes.status[classes.shapes.shape] if classes else self._statuses()
         bad = ~(status > limit)
         if not bad.any():
             return ""

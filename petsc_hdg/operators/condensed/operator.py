@@ -67,12 +67,6 @@ class CondensedOperator(DeviceOperator):
     def _essential_vectors(self):
         return self.current, self.state, self.essential
 
-    @property
-    def format_kind(self) -> str:
-        """Storage format of the trace matrix: dense blocks need facets that own their unknowns."""
-        kind = self.discretization.options.hdg_trace_mat
-        return kind if kind == "aij" or self.discretization.has_jumps else "element"
-
     # Data and kernels ------------------------------------------------------------------------------------
 
     @property
@@ -100,7 +94,7 @@ class CondensedOperator(DeviceOperator):
         self.restart()
         if self.coefficients != before:
             self.__dict__.pop("shapes", None)
-            self.kept.forget_choice()
+            vars(self.kept).pop("is_kept", None)
 
     def compile(self, matrices: bool = False) -> None:
         """Compile what residuals and products need; with `matrices`, values of the assembled matrix are kept too, and
@@ -261,19 +255,15 @@ class CondensedOperator(DeviceOperator):
         trace.end()
         self._has_begun, disc = True, self.discretization
         cells = disc.mesh.num_cells
-        near, any_trace = self._compared(trace.owned)
-        if not any_trace:
+        apart, size = self._apart(trace.owned)
+        near = self._solved is not None and apart <= NEAR**2 * size
+        if not size > 0:
             self.arrays.fill(self.interior, 0)
         elif not near and cells and disc.num_eliminated:
             self._begin(
                 cells * disc.components, cells, disc.stride, self.dofmap.num_owned, self._dofs, trace.owned, trace.tail,
                 self.interior,
             )  # fmt: skip
-
-    def _compared(self, x) -> tuple[bool, bool]:
-        """True if `interior` belongs to a trace near owned values x, and whether these are not zero. Collective."""
-        apart, size = self._apart(x)
-        return self._solved is not None and bool(apart <= NEAR**2 * size), bool(size > 0)
 
     def _apart(self, x) -> np.ndarray:
         """Sums of squares over all unknowns, of the difference between owned values x and the trace of `interior` (0

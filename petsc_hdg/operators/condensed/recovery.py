@@ -263,10 +263,6 @@ class KeptRecovery:
         shared = local.classes is not None
         return self._is_asked_for and self.disc.mesh.comm.allreduce(shared or (fits and one_tile), MPI.LAND)
 
-    def forget_choice(self) -> None:
-        """The data of the physics change, and with them the shapes of cells: choose anew."""
-        self.__dict__.pop("is_kept", None)
-
     def buffer(self):
         """Buffer for U of all cells, or None. Collective."""
         if self.matrices is None and self.is_kept and not self.op.local.classes:

@@ -10,7 +10,7 @@ from mpi4py.MPI import MAX, MIN
 
 from ...device import Kernel, kernels_of
 from ...device.halo import Halo
-from ...discretizations.forwarded import forwarded
+from ...discretizations.forwarded import Forwarded, forwarded
 from ...discretizations.poly.outline import find_outline
 from ...errors import MeshError, PhysicsError, collectively
 from ...value_checks import plural
@@ -74,6 +74,18 @@ class PolytopicAction:
             kernel.of_part(part).launch(count, mine)
 
 
+class _OfExpanded(Forwarded):
+    """A method of the fine operator, of a function of the polytopes as argument number `place`."""
+
+    def __init__(self, place: int):
+        super().__init__("fine")
+        self._place = place
+
+    def __get__(self, whole, owner=None):
+        method, place = super().__get__(whole), self._place
+        return lambda *given: method(*given[:place], whole.expand(given[place]), *given[place + 1 :])
+
+
 MANY = 8  # base cells of a polytope from which on products on the polytopes are faster on CPUs too
 
 
@@ -109,6 +121,8 @@ class PolytopicOperator:
     set_constants, set_auxiliary, restart, strengthen = forwarded("fine", 4)
     make_ready, compile_variants = forwarded("fine", 2)
     integral_kernel, trace_fields, auxiliary_onto, flux_takes_rate = forwarded("fine", 4)
+    suits, errors, integrals, boundary_integrals = _OfExpanded(0), _OfExpanded(0), _OfExpanded(1), _OfExpanded(2)
+    cell_fields, solution_fields = _OfExpanded(0), _OfExpanded(0)
 
     @property
     def parts(self) -> tuple:
@@ -126,10 +140,6 @@ class PolytopicOperator:
     def diagonal_flops(self) -> int:
         """Flops of the diagonal blocks, of which the diagonal is picked."""
         return self.assembly.flops("volume")
-
-    def suits(self, u) -> bool:
-        """Return True if the penalties suit a state u; otherwise update them. Collective."""
-        return self.fine.suits(self.expand(u))
 
     def details(self, complete: bool = True) -> list[str]:
         """Lines for `-fe_view`. Collective."""
@@ -257,23 +267,7 @@ class PolytopicOperator:
         """Values of J in the order of the discretization's `matrix_numbers`."""
         return self.assembly.values()
 
-    def write_matrices(self, out: np.ndarray) -> None:
-        """The same, written to `out` [value]."""
-        self.assembly.write(out)
-
     # Results -----------------------------------------------------------------------------------------------------
-
-    def errors(self, u, t: float) -> np.ndarray:
-        """Squared errors [2, component] over this rank's cells: L2, then the gradient's. Collective."""
-        return self.fine.errors(self.expand(u), t)
-
-    def integrals(self, kernel: Kernel, u, t: float) -> np.ndarray:
-        """Integrals [component, base cell] of a pointwise function over this rank's base cells. Collective."""
-        return self.fine.integrals(kernel, self.expand(u), t)
-
-    def boundary_integrals(self, kernel: Kernel, label: str, u, t: float, side: str | None = None) -> np.ndarray:
-        """Integrals [component, facet] of a pointwise function over this rank's facets of a boundary. Collective."""
-        return self.fine.boundary_integrals(kernel, label, self.expand(u), t, side)
 
     def flux(self, label: str, u, t: float, side: str | None = None) -> np.ndarray:
         """The numerical flux ∫ f1·n over the facets of a named boundary [component], with `side` out of the cells of a
@@ -288,11 +282,3 @@ class PolytopicOperator:
                     "polytopes that end there (groups= of agglomerate), or problem.integral(…, over=, side=)"
                 )
         return self.fine.flux(label, self.expand(u), t, side)
-
-    def cell_fields(self, u, t: float) -> list:
-        """The fields of a vector at the nodes of this rank's base cells. Collective."""
-        return self.fine.cell_fields(self.expand(u), t)
-
-    def solution_fields(self, u, t: float) -> list:
-        """The fields themselves at the nodes of this rank's base cells. Collective."""
-        return self.cell_fields(u, t)

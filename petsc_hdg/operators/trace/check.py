@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -41,7 +42,7 @@ def _results(s: _Sample, kind: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     A, x = s.assembled(), s.values
     found = {
         "product": (s.run(s.format.mult), A @ x),
-        "transposed": (s.run(s.format.mult_transpose), A.T @ x),
+        "transposed": (s.run(partial(s.format.mult, transpose=True)), A.T @ x),
         "column": (s.run(s.format.diagonal, with_x=False), A.diagonal()),
     }
     found["cut"] = found["product"]

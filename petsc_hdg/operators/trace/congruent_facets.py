@@ -100,14 +100,8 @@ class CongruentFacets(TraceFormat):
             self.blocks, self.transposed,
         )  # fmt: skip
 
-    def mult(self, x: TailedVector, y_owned, y_ghost, part: int | None = None) -> None:
-        self._multiply(self.blocks, x, y_owned, y_ghost, part)
-
-    def mult_transpose(self, x: TailedVector, y_owned, y_ghost, part: int | None = None) -> None:
-        self._multiply(self.transposed, x, y_owned, y_ghost, part)
-
-    def _multiply(self, blocks, x: TailedVector, y_owned, y_ghost, part: int | None) -> None:
-        facets, inner = self.shape.facets, self.layout.num_inner
+    def mult(self, x: TailedVector, y_owned, y_ghost, part: int | None = None, transpose: bool = False) -> None:
+        blocks, facets, inner = self.transposed if transpose else self.blocks, self.shape.facets, self.layout.num_inner
         ends = self.part_range(part, inner, self.groups.count * facets, facets)
         first, last = (end * self.shape.parts for end in ends)
         self.kernels["trace_congruent_product"].of_part(part)(

@@ -64,13 +64,10 @@ class DenseBlock(TraceFormat):
             listed, cells, *self._sides, *self.orientation, self._adjacent, K, self.A, None,
         )  # fmt: skip
 
-    def mult(self, x: TailedVector, y_owned, y_ghost, part: int | None = None) -> None:
-        given = (self.A, self._adjacent, self._numbers, x.owned, x.tail, y_owned, y_ghost)
-        self._rows("product", *given, part=part, rows_of_item=self.specs.dense_rows)
-
-    def mult_transpose(self, x: TailedVector, y_owned, y_ghost, part: int | None = None) -> None:
-        where = (self._adjacent, self._reverse, self._numbers)
-        self._rows("transposed", self.A, *where, x.owned, x.tail, y_owned, y_ghost, part=part)
+    def mult(self, x: TailedVector, y_owned, y_ghost, part: int | None = None, transpose: bool = False) -> None:
+        name, rows = ("transposed", 1) if transpose else ("product", self.specs.dense_rows)
+        where = (self._adjacent, *((self._reverse,) if transpose else ()), self._numbers)
+        self._rows(name, self.A, *where, x.owned, x.tail, y_owned, y_ghost, part=part, rows_of_item=rows)
 
     def column(self, k: int, y_owned, y_ghost) -> None:
         self._rows("column", k, self.A, self._numbers, y_owned, y_ghost)

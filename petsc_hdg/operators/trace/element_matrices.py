@@ -58,19 +58,13 @@ class ElementMatrices(TraceFormat):
         sizes = count * self.cell_dofs, count, first, tile_stride or padded(count), self.row_stride
         self.kernels["trace_element_store"](*sizes, K, self.values)
 
-    def mult(self, x: TailedVector, y_owned, y_ghost, part: int | None = None) -> None:
-        self._multiply("product", x, y_owned, y_ghost, part)
-
-    def mult_transpose(self, x: TailedVector, y_owned, y_ghost, part: int | None = None) -> None:
-        self._multiply("transposed", x, y_owned, y_ghost, part)
-
     def column(self, k: int, y_owned, y_ghost) -> None:
         sizes = self.num_cells * self.cell_dofs, self.num_cells, self.row_stride
         self.kernels["trace_element_column"](*sizes, k, self.values, *self.orientation, self._element)
         self._assemble(y_owned, y_ghost)
 
-    def _multiply(self, name: str, x: TailedVector, y_owned, y_ghost, part: int | None) -> None:
-        kernel = self.kernels[f"trace_element_{name}"]
+    def mult(self, x: TailedVector, y_owned, y_ghost, part: int | None = None, transpose: bool = False) -> None:
+        kernel = self.kernels["trace_element_transposed" if transpose else "trace_element_product"]
         sizes = (self.num_cells, self.dofmap.num_owned, self.stride, self.row_stride)
         gathered = (self._dofs, x.owned, x.tail, self._element)
         cells = element_cells(part, self.inner_cells, self.num_cells, kernel.spec.local_size, self.operator.device)

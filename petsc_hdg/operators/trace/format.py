@@ -22,6 +22,16 @@ class TraceFormat:
     A format holds this rank's part, summed over its own cells: rows of ghosts stand in a second vector, y_ghost
     [num_ghosts], which belongs to the owners. Essential values of a vector x must be zero.
     `add_tile(K, first, count)` takes the matrices of all cells in ascending tiles, each time the matrix changes.
+    Subclasses have, beside `kernels` and `_copy_values`,
+
+    taken        kernels it takes as it is, by name, whose results can be compared; others come before one of these
+    nbytes       of device memory that hold the matrix and its indices
+    flops        of one product on this rank
+    description  a few words on the storage
+    add_tile(K, first, count, tile_stride=None)   take the matrices K [column, tile_stride, row] of cells first …
+    mult(x, y_owned, y_ghost, part=None, transpose=False)   y = A x, or Aᵀ x, on this rank, or a part of its rows as
+                 overlap.py has them: all of y_ghost is in OUTER
+    column(k, y_owned, y_ghost)   y = entry k of each row within its facet's own block; the diagonal for k = -1
     """
 
     kind = ""
@@ -48,26 +58,6 @@ class TraceFormat:
         self._x, self._ghost_sums = TailedVector(operator), self.arrays.empty(max(1, self.dofmap.num_ghosts))
         self._tiles: dict = {}
 
-    @property
-    def taken(self) -> tuple[str, ...]:
-        """Kernels it takes as it is, by name, whose results can be compared; others come before one of these."""
-        raise NotImplementedError
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of device memory that hold the matrix and its indices."""
-        raise NotImplementedError
-
-    @property
-    def flops(self) -> int:
-        """Additions and multiplications of one product on this rank."""
-        raise NotImplementedError
-
-    @property
-    def description(self) -> str:
-        """A few words on the storage."""
-        raise NotImplementedError
-
     def clear(self) -> None:
         """Forget the values before new tiles come (they overwrite every entry, so that there is nothing to do)."""
 
@@ -83,25 +73,9 @@ class TraceFormat:
     def share(self, shapes) -> None:
         """From now on cells of one of the Shapes have the same matrix (None: each has its own), if `can_share`."""
 
-    def add_tile(self, K, first: int, count: int, tile_stride: int | None = None) -> None:
-        """Take the matrices K [column, tile_stride, row] of cells first … first + count - 1; see the class."""
-        raise NotImplementedError
-
     def add_shapes(self, K, shapes) -> bool:
         """Take the matrices K [column, shape, row] of the Shapes of `share`, not tiles. Returns whether it can."""
         return False
-
-    def mult(self, x: TailedVector, y_owned, y_ghost, part: int | None = None) -> None:
-        """y = A x on this rank, or a part of its rows as overlap.py has them: all of y_ghost is in OUTER."""
-        raise NotImplementedError
-
-    def mult_transpose(self, x: TailedVector, y_owned, y_ghost, part: int | None = None) -> None:
-        """y = Aᵀ x on this rank, or a part of it."""
-        raise NotImplementedError
-
-    def column(self, k: int, y_owned, y_ghost) -> None:
-        """y = entry k of each row within its facet's own block, on this rank; the diagonal for k = -1."""
-        raise NotImplementedError
 
     def diagonal(self, y_owned, y_ghost) -> None:
         """y = diagonal, on this rank."""
@@ -114,10 +88,9 @@ class TraceFormat:
 
     def apply(self, x, out, transpose: bool = False) -> None:
         """out = A x, or Aᵀ x. Collective."""
-        product = self.mult_transpose if transpose else self.mult
 
         def run(vector, part):
-            product(vector, out, self._ghost_sums, part)
+            self.mult(vector, out, self._ghost_sums, part, transpose)
 
         if self.border is not None and not transpose:
             self.border.product(x, out, run, self.rows_alone)
@@ -150,9 +123,6 @@ class TraceFormat:
     def use_kernels_of(self, other: TraceFormat) -> None:
         """Launch the kernels of a format of the same kind, element and components."""
         self.kernels, self.is_blocked = other.kernels, other.is_blocked
-
-    def _copy_values(self) -> None:
-        raise NotImplementedError
 
     def _copied(self, buffer, count: int):
         """A copy of a buffer of `count` entries."""

@@ -84,15 +84,9 @@ class TraceMatrix(JacobianContext):
         """The TraceFormat that the products use."""
         return self._own or self.operator.format
 
-    def multTranspose(self, mat, x, y) -> None:
-        """y = Aᵀ x"""
-        self._mult(x, y, True)
-
-    def _multiply(self, x, y, transpose: bool = False) -> None:
+    def product(self, x, y, transpose: bool = False) -> None:
         with self.logged(self.format.flops):
             self.format.apply(x, y, transpose)
-
-    _diagonal_flops = 0
 
     def _diagonal(self, out) -> None:
         self.format.apply_column(-1, out)

@@ -109,7 +109,7 @@ class Automatic(TraceFormat):
     # What the chosen format does ----------------------------------------------------------------------------
 
     nbytes, rows_alone, clear, add_tile = forwarded("chosen", 4)
-    add_shapes, mult, mult_transpose, column = forwarded("chosen", 4)
+    add_shapes, mult, column = forwarded("chosen", 3)
 
     @property
     def kernels(self) -> dict:
@@ -152,7 +152,9 @@ class TraceStores:
     """
 
     def __init__(self, operator):
-        self.op, kind = operator, operator.format_kind
+        self.op, kind = operator, operator.discretization.options.hdg_trace_mat
+        if kind != "aij" and not operator.discretization.has_jumps:
+            kind = "element"  # dense blocks need facets that own their unknowns
         self.format = None if kind == "aij" else create_format(kind, operator)
         self.border = border_of(operator) if self.format is not None and self.format.has_facets else None
         if self.format is not None:

@@ -117,7 +117,7 @@ class SymmetricBlocks(TraceFormat):
         kernel(count, count, tile_stride, K, largest)
         return float(self.arrays.to_host(largest, groups, name="symmetry").max(initial=0.0))
 
-    def mult(self, x: TailedVector, y_owned, y_ghost, part: int | None = None) -> None:
+    def mult(self, x: TailedVector, y_owned, y_ghost, part: int | None = None, transpose: bool = False) -> None:
         if self.asymmetric:
             raise SolveError("the trace matrix is not symmetric: use -hdg_trace_mat auto or dbf")
         owned, free, numbers = self.dofmap.num_owned, self.num_free, padded(self.layout.num_facets)
@@ -136,9 +136,6 @@ class SymmetricBlocks(TraceFormat):
             count * self.layout.block, count, owned, free, numbers, self._cut, self._numbers, self._left, y_owned,
             y_ghost,
         )  # fmt: skip
-
-    def mult_transpose(self, x: TailedVector, y_owned, y_ghost, part: int | None = None) -> None:
-        self.mult(x, y_owned, y_ghost, part)
 
     def column(self, k: int, y_owned, y_ghost) -> None:
         self.kernels["trace_symmetric_column"](

@@ -188,8 +188,25 @@ class Translation:
 
     def _statement(self, node) -> list:
         self.line = node.line
-        found = getattr(self, f"_{type(node).__name__.lower()}")(node)
-        return found if isinstance(found, list) else [found]
+        match node:
+            case ir.Declare():
+                return [self._declare(node)]
+            case ir.Alias():
+                return [_set(node.symbol.name, self.expression(node.target))]
+            case ir.Assign():
+                return [self._assign(node)]
+            case ir.Invoke():
+                return [ast.Expr(self.expression(node.call))]
+            case ir.If():
+                then, other = self.block(node.then) or [ast.Pass()], self.block(node.other)
+                return [ast.If(self.expression(node.condition), then, other)]
+            case ir.Loop():
+                return [self._loop(node)]
+            case ir.Jump():
+                return [ast.Break()] if node.word == "break" else [*self.block(self.steps[-1]), ast.Continue()]
+            case ir.Return():
+                return [ast.Return(node.value and self._stored(node.value, self.function.result))]
+        raise TypeError(type(node).__name__)
 
     def _declare(self, node: ir.Declare):
         symbol, given = node.symbol, node.init
@@ -210,9 +227,6 @@ class Translation:
         value = self.expression(node)
         return _call("(real)x", value) if kind == REAL and node.type == INT else value
 
-    def _alias(self, node: ir.Alias):
-        return _set(node.symbol.name, self.expression(node.target))
-
     def _assign(self, node: ir.Assign):
         target, value = node.target, node.value
         if node.op != "=":
@@ -221,12 +235,6 @@ class Translation:
         if isinstance(target, ir.Element) or target.name in self.boxed:
             return ast.Expr(_call("store()", new, *self._where(target)))
         return _set(target.name, new)
-
-    def _invoke(self, node: ir.Invoke):
-        return ast.Expr(self.expression(node.call))
-
-    def _if(self, node: ir.If):
-        return ast.If(self.expression(node.condition), self.block(node.then) or [ast.Pass()], self.block(node.other))
 
     def _loop(self, node: ir.Loop):
         bounded = is_bounded(node)
@@ -242,20 +250,31 @@ class Translation:
         self.steps.pop()
         return ast.For(ast.Name(_id("turn()"), ast.Store()), turns, body, [])
 
-    def _jump(self, node: ir.Jump):
-        return ast.Break() if node.word == "break" else [*self.block(self.steps[-1]), ast.Continue()]
-
-    def _return(self, node: ir.Return):
-        return ast.Return(node.value and self._stored(node.value, self.function.result))
-
     # Expressions -----------------------------------------------------------------------------------------
 
     def expression(self, node):
         """The value of an expression."""
-        return getattr(self, f"_of_{type(node).__name__.lower()}")(node)
-
-    def _of_num(self, node: ir.Num):
-        return ast.Constant(node.value)
+        match node:
+            case ir.Num():
+                return ast.Constant(node.value)
+            case ir.Name():
+                return self._of_name(node)
+            case ir.Element():
+                return _call("element()", *self._where(node))
+            case ir.Unary():
+                return _call(f"{node.op}x", self.expression(node.operand))
+            case ir.Binary():
+                return self._of_binary(node)
+            case ir.Select():
+                return ast.IfExp(*map(self.expression, (node.condition, node.then, node.other)))
+            case ir.Call():
+                return _call("call()", ast.Constant(node.function), *map(self.expression, node.arguments))
+            case ir.HelperCall():
+                return _call(f"{node.function} helper", *map(self.expression, node.arguments))
+            case ir.Ref():
+                view = _get(node.name)
+                return view if node.offset is None else _call("pointer()", view, self.expression(node.offset))
+        raise TypeError(type(node).__name__)
 
     def _of_name(self, node: ir.Name):
         if node.name in PRECISION_CONSTANTS:
@@ -263,9 +282,6 @@ class Translation:
         if node.name in self.boxed:
             return _call("boxed()", _get(node.name), self._place(node.name))
         return _call("known()", _get(node.name), self._place(node.name)) if node.name in self.unset else _get(node.name)
-
-    def _of_element(self, node: ir.Element):
-        return _call("element()", *self._where(node))
 
     def _where(self, node: ir.Element | ir.Name) -> tuple:
         """View, index, place and bounds of an element, or of a scalar whose address is taken."""
@@ -277,9 +293,6 @@ class Translation:
         place = self._place(node.said or node.name, node.line, tainted)
         return _get(node.name), self.expression(node.index), place, *pairs
 
-    def _of_unary(self, node: ir.Unary):
-        return _call(f"{node.op}x", self.expression(node.operand))
-
     def _of_binary(self, node: ir.Binary):
         left, right = self.expression(node.left), self.expression(node.right)
         if node.op == "&&":
@@ -289,19 +302,6 @@ class Translation:
         if node.op in "/%" and node.type == INT:
             return _call("divided()", ast.Constant(node.op), left, right, self._place())
         return _call("divide()" if node.op == "/" else node.op, left, right)
-
-    def _of_select(self, node: ir.Select):
-        return ast.IfExp(*(self.expression(part) for part in (node.condition, node.then, node.other)))
-
-    def _of_call(self, node: ir.Call):
-        return _call("call()", ast.Constant(node.function), *map(self.expression, node.arguments))
-
-    def _of_helpercall(self, node: ir.HelperCall):
-        return _call(f"{node.function} helper", *map(self.expression, node.arguments))
-
-    def _of_ref(self, node: ir.Ref):
-        view = _get(node.name)
-        return view if node.offset is None else _call("pointer()", view, self.expression(node.offset))
 
 
 def _id(name: str) -> str:

@@ -193,25 +193,32 @@ class Tangent:
     def statement(self, node) -> tuple:
         """A statement preceded by its derivative."""
         self.line = node.line
-        return getattr(self, f"_{type(node).__name__.lower()}")(node)
+        match node:
+            case ir.If():
+                return (replace(node, then=self.block(node.then), other=self.block(node.other)),)
+            case ir.Loop():
+                return (replace(node, step=self.block(node.step), body=self.block(node.body)),)
+            case ir.Declare() if self.activity.is_active(node.symbol.name):
+                symbol = replace(_direction(node.symbol), const=False)
+                return (Declare(symbol, self._initial(node), node.line), node)
+            case ir.Alias() if self.activity.is_active(node.symbol.name):
+                return (ir.Alias(_direction(node.symbol), self._named(node.target), node.line), node)
+            case ir.Assign() if self.activity.is_active(node.target.name):
+                return self._assign(node)
+            case ir.Invoke() if mask := self.activity.mask(node.call):
+                call, alone = self._derivative_call(node.call, mask)
+                return (ir.Invoke(call, node.line), *((node,) if alone else ()))
+            case ir.Return() if node.value is not None:
+                return (replace(node, value=self.of(node.value) or ZERO),)
+        return (node,)
 
-    def _declare(self, node: Declare) -> tuple:
-        if not self.activity.is_active(node.symbol.name):
-            return (node,)
+    def _initial(self, node: Declare):
+        """Derivative of the value that a variable begins with."""
         if isinstance(node.init, tuple):
-            init = tuple(self.of(value) or ZERO for value in node.init)
-        else:
-            init = (ZERO,) if node.symbol.extents else self.of(node.init) or ZERO
-        return (Declare(replace(_direction(node.symbol), const=False), init, node.line), node)
-
-    def _alias(self, node: ir.Alias) -> tuple:
-        if not self.activity.is_active(node.symbol.name):
-            return (node,)
-        return (ir.Alias(_direction(node.symbol), self._named(node.target), node.line), node)
+            return tuple(self.of(value) or ZERO for value in node.init)
+        return (ZERO,) if node.symbol.extents else self.of(node.init) or ZERO
 
     def _assign(self, node: ir.Assign) -> tuple:
-        if not self.activity.is_active(node.target.name):
-            return (node,)
         target, rate = self.of(node.target), self.of(node.value)
         line, value = node.line, node.value
         if node.op in ("+=", "-="):
@@ -224,38 +231,25 @@ class Tangent:
             new = rate or ZERO
         return (ir.Assign(target, "=", new, line), node)
 
-    def _invoke(self, node: ir.Invoke) -> tuple:
-        mask = self.activity.mask(node.call)
-        if not mask:
-            return (node,)
-        call, alone = self._derivative_call(node.call, mask)
-        return (ir.Invoke(call, node.line), *((node,) if alone else ()))
-
-    def _if(self, node: ir.If) -> tuple:
-        return (replace(node, then=self.block(node.then), other=self.block(node.other)),)
-
-    def _loop(self, node: ir.Loop) -> tuple:
-        return (replace(node, step=self.block(node.step), body=self.block(node.body)),)
-
-    def _jump(self, node: ir.Jump) -> tuple:
-        return (node,)
-
-    def _return(self, node: ir.Return) -> tuple:
-        return (node,) if node.value is None else (replace(node, value=self.of(node.value) or ZERO),)
-
     def of(self, node):
         """Derivative of an expression; None where it is zero."""
         if node is None or not self.activity.depends(node):
             return None
-        return getattr(self, f"_of_{type(node).__name__.lower()}")(node)
+        match node:
+            case Unary():
+                return negate(self.of(node.operand)) if node.op == "-" else self.of(node.operand)
+            case Binary():
+                return self._of_binary(node)
+            case Select():
+                return Select(node.condition, self.of(node.then) or ZERO, self.of(node.other) or ZERO, REAL)
+            case Call():
+                return self._of_call(node)
+            case HelperCall():
+                return self._derivative_call(node, self.activity.mask(node))[0]
+        return self._named(node)
 
     def _named(self, node: Name | Element | Ref):
         return replace(node, name=derivative_name(node.name))
-
-    _of_name = _of_element = _named
-
-    def _of_unary(self, node: Unary):
-        return negate(self.of(node.operand)) if node.op == "-" else self.of(node.operand)
 
     def _of_binary(self, node: Binary):
         left, right = self.of(node.left), self.of(node.right)
@@ -276,9 +270,6 @@ class Tangent:
         loss = multiply(Binary("/", top, bottom, REAL), bottom_rate)
         change = negate(loss) if top_rate is None else top_rate if loss is None else Binary("-", top_rate, loss, REAL)
         return change and Binary("/", change, bottom, REAL)
-
-    def _of_select(self, node: Select) -> Select:
-        return Select(node.condition, self.of(node.then) or ZERO, self.of(node.other) or ZERO, REAL)
 
     def _of_call(self, node: Call):
         if node.function not in BUILTINS:
@@ -306,9 +297,6 @@ class Tangent:
                 arguments = (*node.arguments[:position], rate, *node.arguments[position + 1 :])
                 total = add(total, replace(node, arguments=arguments))
         return total
-
-    def _of_helpercall(self, node: HelperCall) -> HelperCall:
-        return self._derivative_call(node, self.activity.mask(node))[0]
 
     def _derivative_call(self, call: HelperCall, mask: frozenset) -> tuple[HelperCall, bool]:
         """The call of the helper's derivative, and whether the helper itself must be called after it."""

@@ -54,9 +54,30 @@ class Emitter:
         return " ".join((*fills, "return;"))
 
     def _block(self, statements: tuple, depth: int, file: str) -> None:
-        for statement in statements:
-            self._mark(file, statement.line)
-            getattr(self, f"_{type(statement).__name__.lower()}")(statement, depth, file)
+        for node in statements:
+            self._mark(file, node.line)
+            match node:
+                case ir.Declare():
+                    self._declare(node, depth)
+                case ir.Alias():
+                    const = "const " if node.symbol.const else ""
+                    self._write(depth, f"{const}{node.symbol.type} *{node.symbol.name} = {expression(node.target)};")
+                case ir.Assign():
+                    self._write(depth, assignment(node) + ";")
+                case ir.Invoke():
+                    self._write(depth, expression(node.call) + ";")
+                case ir.If():
+                    self._if(node, depth, file)
+                case ir.Loop():
+                    self._loop(node, depth, file)
+                case ir.Jump():
+                    self._write(depth, node.word + ";")
+                case ir.Fail():
+                    self._write(depth, self._failed)
+                case ir.Return():
+                    value = "" if node.value is None else f" {_bare(node.value)}"
+                    asked = f"if ({OUTSIDE}[0]) {{ {self._failed} }} " if self._asks else ""
+                    self._write(depth, f"{asked}return{value};")
 
     def _mark(self, file: str, line: int) -> None:
         if line and self._place != (file, line):
@@ -68,7 +89,7 @@ class Emitter:
         if self._place:
             self._place = (self._place[0], self._place[1] + 1)
 
-    def _declare(self, node: ir.Declare, depth: int, file: str) -> None:
+    def _declare(self, node: ir.Declare, depth: int) -> None:
         symbol = node.symbol
         size = f"[{symbol.extents[0].text}]" if symbol.extents else ""
         value = (
@@ -77,16 +98,6 @@ class Emitter:
             else node.init and expression(node.init)
         )
         self._write(depth, f"{symbol.type} {symbol.name}{size}" + (f" = {value};" if value else ";"))
-
-    def _alias(self, node: ir.Alias, depth: int, file: str) -> None:
-        const = "const " if node.symbol.const else ""
-        self._write(depth, f"{const}{node.symbol.type} *{node.symbol.name} = {expression(node.target)};")
-
-    def _assign(self, node: ir.Assign, depth: int, file: str) -> None:
-        self._write(depth, assignment(node) + ";")
-
-    def _invoke(self, node: ir.Invoke, depth: int, file: str) -> None:
-        self._write(depth, expression(node.call) + ";")
 
     def _if(self, node: ir.If, depth: int, file: str) -> None:
         self._write(depth, f"if ({_bare(node.condition)}) {{")
@@ -111,17 +122,6 @@ class Emitter:
         self._write(depth, f"}} while ({condition});" if node.test_last else "}")
         if turns:
             self._write(depth, f"if ({turns} > {MOST_TURNS}) {{ {self._failed} }}")
-
-    def _jump(self, node: ir.Jump, depth: int, file: str) -> None:
-        self._write(depth, node.word + ";")
-
-    def _fail(self, node: ir.Fail, depth: int, file: str) -> None:
-        self._write(depth, self._failed)
-
-    def _return(self, node: ir.Return, depth: int, file: str) -> None:
-        value = "" if node.value is None else f" {_bare(node.value)}"
-        asked = f"if ({OUTSIDE}[0]) {{ {self._failed} }} " if self._asks else ""
-        self._write(depth, f"{asked}return{value};")
 
 
 def assignment(node: ir.Assign) -> str:

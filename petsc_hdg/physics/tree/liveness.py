@@ -95,33 +95,32 @@ class _Pruner:
         return any(marks)
 
     def _mark_one(self, node, jumps: bool) -> bool:
-        alive = getattr(self, f"_{type(node).__name__.lower()}")(node, jumps)
+        alive = self._is_alive(node, jumps)
         if alive or (isinstance(node, ir.Jump) and jumps):
             self.kept.add(id(node))
         return alive
 
-    def _declare(self, node: ir.Declare, jumps: bool) -> bool:
-        if node.symbol.name not in self.live:
-            return False
-        self._need(*(node.init if isinstance(node.init, tuple) else (node.init,)))
-        return True
-
-    def _alias(self, node: ir.Alias, jumps: bool) -> bool:
-        if node.symbol.name in self.live:
-            self._need(node.target)
+    def _is_alive(self, node, jumps: bool) -> bool:
+        match node:
+            case ir.If():
+                return self._if(node, jumps)
+            case ir.Loop():
+                return self._loop(node)
+            case ir.Declare() if node.symbol.name in self.live:
+                self._need(*(node.init if isinstance(node.init, tuple) else (node.init,)))
+                return True
+            case ir.Alias() if node.symbol.name in self.live:
+                self._need(node.target)
+            case ir.Assign() if self.root(node.target.name) in self.live:
+                self._need(node.value, node.target)
+                return True
+            case ir.Invoke() if self.live.intersection(map(self.root, written_by(node.call, self.helpers))):
+                self._need(node.call)
+                return True
+            case ir.Return():
+                self._need(node.value)
+                return True
         return False
-
-    def _assign(self, node: ir.Assign, jumps: bool) -> bool:
-        if self.root(node.target.name) not in self.live:
-            return False
-        self._need(node.value, node.target)
-        return True
-
-    def _invoke(self, node: ir.Invoke, jumps: bool) -> bool:
-        if not {self.root(name) for name in written_by(node.call, self.helpers)} & self.live:
-            return False
-        self._need(node.call)
-        return True
 
     def _if(self, node: ir.If, jumps: bool) -> bool:
         then, other = self._mark(node.then, jumps), self._mark(node.other, jumps)
@@ -132,16 +131,9 @@ class _Pruner:
             self._need(node.condition)
         return then or other
 
-    def _loop(self, node: ir.Loop, jumps: bool) -> bool:
+    def _loop(self, node: ir.Loop) -> bool:
         body, step = self._mark(node.body, False), self._mark(node.step, False)
         if body or step:
             self._mark(node.body, True)
             self._need(node.condition)
         return body or step
-
-    def _jump(self, node: ir.Jump, jumps: bool) -> bool:
-        return False
-
-    def _return(self, node: ir.Return, jumps: bool) -> bool:
-        self._need(node.value)
-        return True

@@ -137,16 +137,11 @@ def _vector(values: np.ndarray) -> str:
 
 def _of_quadrature(problem) -> float:
     """The imbalance, over the size of the data, that rounding or a rule on the largest cells may leave. Collective."""
-    rounding = float(np.sqrt(np.finfo(problem.arrays.real).eps))
-    order = problem.discretization.quadrature_degree + 1
-    return max(rounding, min(REFUSED, (WAVES * _largest_cell(problem.mesh)) ** order))
-
-
-def _largest_cell(mesh) -> float:
-    """Extent of the largest cell over that of the domain. Collective."""
+    mesh, rounding = problem.mesh, float(np.sqrt(np.finfo(problem.arrays.real).eps))
     nodes = mesh.geometry.nodes[mesh.geometry.cell_nodes[: mesh.num_cells]]
     largest = mesh.comm.allreduce(float(np.ptp(nodes, axis=1).max(initial=0.0)), MAX)
-    return largest / float(np.ptp(mesh.corners, axis=0).max())
+    part = largest / float(np.ptp(mesh.corners, axis=0).max())  # extent of the largest cell over that of the domain
+    return max(rounding, min(REFUSED, (WAVES * part) ** (problem.discretization.quadrature_degree + 1)))
 
 
 def make_orthogonal(problem, u: PETSc.Vec) -> None:

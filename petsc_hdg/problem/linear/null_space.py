@@ -62,12 +62,6 @@ class AffineModes:
         parts = {f.name: mode[None, f.offset : f.offset + f.components] for f in self.physics.fields}
         return {name: lambda x, part=part: self.at(part, x)[..., 0] for name, part in parts.items()}
 
-    def simplest(self, modes: np.ndarray) -> np.ndarray:
-        """Modes with the same span: those without rotation apart, each with a largest entry of 1 and many of 0."""
-        count, components, _ = modes.shape
-        rows = _echelon(np.moveaxis(modes[:, :, ::-1], 2, 1).reshape(count, components * (1 + self.dim)))
-        return np.moveaxis(rows.reshape(len(rows), 1 + self.dim, components), 1, 2)[:, :, ::-1]
-
 
 def _echelon(rows: np.ndarray) -> np.ndarray:
     """Reduced row echelon form of independent rows, with largest entries of 1, from the last pivot to the first."""
@@ -140,7 +134,11 @@ class NullSpace:
         return self._combined(modes, _small(triangle(self.comm, values / np.sqrt(count)), HELD))
 
     def _combined(self, modes: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
-        return self.modes.simplest(np.tensordot(coefficients, modes, 1))
+        """Combinations of modes, or others of their span: those without rotation apart, with many zeros."""
+        combined = np.tensordot(coefficients, modes, 1)[:, :, ::-1]
+        _, components, numbers = combined.shape
+        rows = _echelon(np.moveaxis(combined, 2, 1).reshape(len(combined), components * numbers))
+        return np.moveaxis(rows.reshape(len(rows), numbers, components), 1, 2)[:, :, ::-1]
 
     # Finding ---------------------------------------------------------------------------------------------
 
@@ -163,7 +161,9 @@ class NullSpace:
     def _find(self, jacobian: PETSc.Mat) -> None:
         modes, random = self._left_over, np.random.default_rng(self.comm.rank)
         columns = self._columns(jacobian, self.discretization, modes)
-        claimed = self._claimed(modes)
+        others = [f for f in self.discretization.physics.fields if f.name not in self.claimed]
+        of_others = [np.abs(modes[:, f.offset : f.offset + f.components]).any(axis=(1, 2)) for f in others]
+        claimed = ~np.any(of_others, axis=0)  # all of a mode belongs to fields that the user has said something of
         parts = self._right(jacobian, columns, random, claimed), self._left(jacobian, columns, random, claimed)
         self.right, self.left = (self._combined(modes, part) for part in parts)
         if self.right.shape == self.left.shape and np.allclose(self.right, self.left, atol=CERTAIN):
@@ -192,11 +192,6 @@ class NullSpace:
         sums[claimed & (np.abs(sums).max(axis=1, initial=0.0) <= CLAIMED)] = 0.0
         return _small(sums.T, self._tolerance) / sizes
 
-    def _claimed(self, modes: np.ndarray) -> np.ndarray:
-        """Return True if all of each mode [mode] bool belongs to fields that the user has said something of."""
-        others = [f for f in self.discretization.physics.fields if f.name not in self.claimed]
-        return ~np.any([np.abs(modes[:, f.offset : f.offset + f.components]).any(axis=(1, 2)) for f in others], axis=0)
-
     def _refusal(self, number: int, parts: np.ndarray) -> str:
         component = int(np.flatnonzero(np.abs(self._left_over[number]).any(axis=1))[0])
         field = next(f for f in self.discretization.physics.fields[::-1] if f.offset <= component)
@@ -214,7 +209,9 @@ class NullSpace:
         Where the Jacobian of nonlinear physics has balance laws alone, the solution is made unique by the same modes.
         """
         null = self.right if len(self.right) >= len(self.left) else self.left
-        computed = self._computed(calls) if self._is_computable(calls) else None
+        alone = len(self.right) == 1 and not len(self.left) and not self.discretization.physics.is_linear
+        fits = calls.assembled is not None and calls.solved.getSize()[0] <= direct_solvers.IN_SPACE
+        computed = self._computed(calls) if alone and fits else None  # Newton's method sees what is left out
         for mat in calls.matrices:
             if mat == calls.jacobian and mat != calls.solved:
                 continue
@@ -228,11 +225,6 @@ class NullSpace:
             left = space if self.left is null else self._space(mat, disc, self.left)
             mat.setTransposeNullSpace(computed if computed and disc is self.discretization else left)
             mat.setAttr(OURS, space if len(null) else None)
-
-    def _is_computable(self, calls) -> bool:
-        """Return True for one mode without a left one, of nonlinear physics: Newton's method sees what is left out."""
-        alone = len(self.right) == 1 and not len(self.left) and not self.discretization.physics.is_linear
-        return alone and calls.assembled is not None and calls.solved.getSize()[0] <= direct_solvers.IN_SPACE
 
     def _computed(self, calls) -> PETSc.NullSpace:
         """The left null space where one mode is the right one and none the left one, as of an enclosed flow whose

@@ -314,7 +314,9 @@ def advance(problem, ts: PETSc.TS, u: PETSc.Vec, monitor=None) -> None:
     try:
         with solvers.agreed(problem.comm, ts), stages.stage("solve"), memory_traffic.counted(problem):
             problem.operator.restart()
-            with _smoothing(problem, ts), checkpoint.deferred_signals(problem):
+            is_explicit = explicit.is_explicit(ts)
+            smoothing = nullcontext() if is_explicit else preconditioners.smoothing(problem, ts.getSNES())
+            with smoothing, checkpoint.deferred_signals(problem):
                 ts.solve(u)
     finally:
         problem.operator.strengthen(1.0)
@@ -333,11 +335,6 @@ def advance(problem, ts: PETSc.TS, u: PETSc.Vec, monitor=None) -> None:
         )
     solution_checks.require_finite(problem, u, t=ts.getTime())
     solution_checks.check_meaning(problem, u, ts.getTime())
-
-
-def _smoothing(problem, ts: PETSc.TS):
-    is_explicit = explicit.is_explicit(ts)
-    return nullcontext() if is_explicit else preconditioners.smoothing(problem, ts.getSNES())
 
 
 def _linear_iterations(problem, ts: PETSc.TS) -> int:
