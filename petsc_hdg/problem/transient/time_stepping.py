@@ -357,14 +357,17 @@ def _monitoring(monitor):
 def _check_converged(problem, ts: PETSc.TS) -> None:
     if ts.getConvergedReason() >= 0:
         return
-    where = f"the step from t = {ts.getTime():g} of length {ts.getTimeStep():g} failed"
+    snes = ts.getSNES()
+    no_residual = snes.getIterationNumber() == 0 and solution_checks.met_no_number(snes)  # where the step begins
+    length = "" if no_residual else f" of length {ts.getTimeStep():g}"  # TSPSEUDO finds it from the residual
+    where = f"the step from t = {ts.getTime():g}{length} failed"
     try:
         state = ts.getSolution(), ts.getTime()
-        explain = lambda: solution_checks.of_solve(problem, ts.getSNES(), *state)  # noqa: E731
-        solvers.check_converged(ts.getSNES(), problem.operator.failure, explain)
+        explain = lambda: solution_checks.of_solve(problem, snes, *state)  # noqa: E731
+        solvers.check_converged(snes, problem.operator.failure, explain)
     except SolveError as error:
-        is_nonlinear = ts.getSNES().getKSP().getConvergedReason() >= 0
-        raise SolveError(f"{where}: {error}{'; shorter steps may help' * is_nonlinear}") from None
+        may_help = snes.getKSP().getConvergedReason() >= 0 and not no_residual
+        raise SolveError(f"{where}: {error}{'; shorter steps may help' * may_help}") from None
     raise SolveError(
         f"{where}: the step controller rejected it too often; a smaller first step, or -ts_adapt_dt_min, may help"
     )
