@@ -165,7 +165,7 @@ def test_sod(sod):
 
 @pytest.mark.full
 def test_a_viscous_shock(sod):
-    """Sod's tube at Re 10⁴ by the Navier-Stokes equations, in units where p = 1 / (γ M²) = 1: bounded with the sensor."""
+    """Sod's tube at Re 10⁴ by the Navier-Stokes equations, where p = 1 / (γ M²) = 1: bounded with the sensor."""
     sides = [fe.Dirichlet("left", list(sod.LEFT)), fe.Dirichlet("right", list(sod.RIGHT)), gas.slip_wall("boundary")]
     given = {"mach": 1.4**-0.5, "reynolds": 1e4, "constants": sod.STAR, "boundary": sides}
     physics = library.compressible_navier_stokes(2, gas.RATE, artificial_viscosity=True, **given)

@@ -182,8 +182,8 @@ def _by_another(problem, u: PETSc.Vec, name: str, settings: dict, part: float) -
             problem.snes = other = problem.create_snes()
             other.setTolerances(rtol=rtol, atol=atol, stol=stol, max_it=most)
             other.getKSP().setTolerances(*ksp.getTolerances())
+            other.monitorCancel()  # those of options, which the first one has too
             other.setMonitor(lambda _, step, norm: line_search.monitor(step, norm))
-            problem.watch.attach(other)
             failure = attempt(problem, u, name, part)
     finally:
         problem.snes = line_search

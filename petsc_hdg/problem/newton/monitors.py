@@ -41,8 +41,9 @@ class Watch:
         if not self.is_on:
             return
         self._norms.append(norm)
+        problem, norms = self._problem(), self._norms
+        snes = problem.snes  # that of another try calls the monitors of the first
         if step and not snes.getConvergedReason():
-            problem, norms = self._problem(), self._norms
             follows = problem.operator.follows_solution and not problem.is_condensed
             self.stopped = follows and not is_settled(problem, snes.getSolution())
             self.fruitless = self.is_fruitless(norms)
