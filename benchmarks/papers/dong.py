@@ -315,8 +315,8 @@ def intensity_table(results: Results) -> Table:
                     rows.append(row)
     note = (
         "Scope: the figures are curves of profiled intensity on a P100; ours counts compulsory bytes. The paper reads "
-        "35 to 40 % of the peak for elements and 12 to 16 % for faces from its figure 10. Approach 1 has no rows of mesh "
-        "2 at p = 3 and of mesh 3 from p = 2 on, whose triplets a host does not sort in a minute."
+        "35 to 40 % of the peak for elements and 12 to 16 % for faces from its figure 10. Approach 1 has no rows of "
+        "mesh 2 at p = 3 and of mesh 3 from p = 2 on, whose triplets a host does not sort in a minute."
     )
     return Table(
         "Figures 4, 5, 7, 8 and 10: intensity and fraction of the peak, double precision", scope, rows, note, keys=4
