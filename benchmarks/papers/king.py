@@ -34,7 +34,7 @@ STAGES = ("local_matrices", "assembly", "trace_solve", "local_solve")
 ORDERS = range(1, 10)
 SIZES = {"small": ((20, range(1, 5)), (40, range(1, 4)))}
 SIZES |= dict.fromkeys(("full", "gpu"), ((80, ORDERS), (40, ORDERS), (20, ORDERS)))
-TRACE_SIZES = {"small": (20, (1, 3)), "full": (40, ORDERS), "gpu": (80, (1, 3, 5, 9))}
+TRACE_SIZES = {"small": ((20, (1, 3)),), "full": ((40, ORDERS), (80, (1, 3, 5, 9))), "gpu": ((80, (1, 3, 5, 9)),)}
 GEMM_ORDERS = {"small": (1, 3, 5), "full": ORDERS, "gpu": ORDERS}
 CELLS = 12_800  # of the finest mesh, the batch of products
 ERRORS = (1, 2, 3, 4)  # orders at which the paper's errors are not those of its solver
@@ -49,9 +49,9 @@ def groups(device, given, copy):
 
     for order in GEMM_ORDERS[given.scale]:
         yield single(Group, f"gemm P{order}", partial(gemm_row, order, device, given.repeat))
-    n, orders = TRACE_SIZES[given.scale]
-    for order in orders:
-        yield single(Group, f"trace {n} P{order}", partial(trace_row, n, order, device, given.repeat))
+    for n, orders in TRACE_SIZES[given.scale]:
+        for order in orders:
+            yield single(Group, f"trace {n} P{order}", partial(trace_row, n, order, device, given.repeat))
     for n, orders in SIZES[given.scale]:
         for order in orders:
             yield single(Group, f"pipeline {n} P{order}", partial(pipeline_row, n, order))

@@ -324,6 +324,12 @@ class Physics(Described):
         slots += [text for text in reader.texts if text[0] == "stabilization"]
         return self._changed(stabilization=stabilization, terms=terms, _texts=tuple(slots))
 
+    def with_rates(self) -> Physics:
+        """The same physics with u_t added to f0 of each component."""
+        reader = Reader(self.name, tuple(self.fields), tuple(self.auxiliary), self.constant_names, "")
+        terms = replace(self.terms, residual=self.terms.residual + reader.rates())
+        return self._changed(terms=terms, _texts=(*self._texts, *reader.texts))
+
     def _changed(self, **attributes: object) -> Physics:
         """Return a copy with other attributes, which are not checked; values cached from the old ones are dropped."""
         new = object.__new__(Physics)

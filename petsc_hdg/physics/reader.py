@@ -100,6 +100,12 @@ class Reader:
         args = given, signatures.STABILIZATION, every, (every.components,)
         return self._term("stabilization", "stabilization", "tau", *args)
 
+    def rates(self) -> tuple[Term, ...]:
+        """Terms that add u_t to f0, behind others."""
+        text = "for (PetscInt c = 0; c < {1}; ++c) f0[c] += u_t[{0} + c];"
+        texts = {field.name: text.format(field.offset, field.components) for field in self.fields}
+        return self._of_fields("rates", texts, signatures.F0, "f0")
+
     def _every(self, name: str) -> Field:
         """All components of all fields as one."""
         return Field(sum(f.components for f in self.fields), name=name)

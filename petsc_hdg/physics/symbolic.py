@@ -71,8 +71,8 @@ class _Printer(C99CodePrinter):
         return f"step(0.0, {self._print(expr.args[0])})"
 
 
-def array_code(source, given, output: str, shape: tuple) -> str:
-    """C text that assigns the entries of `given` to `output`.
+def array_code(source, given, output: str, shape: tuple) -> tuple[str, int]:
+    """C text that assigns the entries of `given` to `output`, and their number.
 
     `shape` is (components,), or (components, None) where the second extent is the dimension. Raises the PhysicsError of
     `source` for a wrong number of entries and for what C cannot express.
@@ -89,7 +89,7 @@ def array_code(source, given, output: str, shape: tuple) -> str:
     temporaries, reduced = sympy.cse(entries, symbols=sympy.numbered_symbols("s_"))
     lines = [f"const PetscReal {name} = {_code(source, value)};" for name, value in temporaries]
     lines += [f"{output}[{number}] = {_code(source, value)};" for number, value in enumerate(reduced)]
-    return "\n".join(lines)
+    return "\n".join(lines), len(entries)
 
 
 def _entries(source, given) -> list:

@@ -99,7 +99,9 @@ def form(
     term: Term, dim: int, fields: tuple, auxiliary: tuple, constants: int, active: frozenset = frozenset()
 ) -> Form:
     """`term` in `dim` dimensions with its derivative along `active` inputs."""
-    output = next(iter(term.program.main.outputs))
+    output, source = next(iter(term.program.main.outputs)), term.program.source
+    if source.entries not in (0, term.size(dim)):
+        raise source.error(None, f"is a list of {source.entries} entries; in {dim}D it has {term.size(dim)}")
     known = setting(dim, fields, auxiliary, constants, {output: term.size(dim)}, term.field.components)
     program = specialise(term.program, known)
     derivative = differentiate(program, active, known.sizes) if active else None

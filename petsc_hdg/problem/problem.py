@@ -27,7 +27,6 @@ from ..options import ASSEMBLED, Options, chosen_pmat, takes_differences
 from ..petsc import lifetimes
 from ..petsc.lifetimes import Alive
 from ..physics import Physics
-from ..physics.terms import Terms
 from ..progress import PROGRESS
 from ..representation import Described
 from ..value_checks import number, plural
@@ -226,9 +225,9 @@ class Problem(Restartable, Evaluated, Described):
             kernel.waits = True
 
     @property
-    def written_terms(self) -> Terms:
-        """The terms of the physics as the user wrote it."""
-        return self._given.terms
+    def given_physics(self) -> Physics:
+        """The physics as the user gave it."""
+        return self._given
 
     @property
     def assembles(self) -> bool:
@@ -296,10 +295,11 @@ class Problem(Restartable, Evaluated, Described):
         if name in self._unset:
             self._unset.remove(name)
 
-    def with_options(self, **options: Any) -> Problem:
-        """Return another problem of the same physics, mesh and data, by other options (collective)."""
+    def with_options(self, physics: Physics | None = None, **options: Any) -> Problem:
+        """Return another problem of the same mesh and data, by other options, and of the same physics, or one of the
+        same fields and data (collective)."""
         taken = replace(self.options, poly_subdivision="cells", **options)  # which the mesh has already
-        physics = self._given.with_constants(**self.physics.constants)
+        physics = (physics or self._given).with_constants(**self.physics.constants)
         other = Problem(self.mesh, physics, taken, nullspace=self.nullspace)
         for name, values in self.operator.auxiliary_onto(other.discretization):
             if name in [field.name for field in physics.auxiliary]:
@@ -410,6 +410,8 @@ class Problem(Restartable, Evaluated, Described):
         if self.prefix:
             snes.setOptionsPrefix(self.prefix)
         self.settle_pmat()
+        if assembled_fallback.has_blocks(self):  # which suit steps in time
+            assembled_fallback.take_matrix(self)
         self.connect(snes)
         if self.physics.is_linear:
             snes.setType("ksponly")

@@ -70,7 +70,12 @@ BAD = {
     "sympy with too many": (text([s.x[0], s.x[1]]), "f0: has 2 expression(s), the field has 1 component(s)"),
     "sympy flux of a wrong size": (
         given({"u": 2}, None, [[1, 2], [3, 4], [5, 6.0]]),
-        "f1: index 4 is outside f1, which has 4 element(s) in 2D",
+        "f1: is a list of 6 entries; in 2D it has 4",
+    ),
+    "flux of one direction": (given({"u": 1}, None, ["u_x[0]"]), "f1: is a list of 1 entries; in 2D it has 2"),
+    "flux of space in a plane": (
+        given({"u": 2}, None, [["u_x[0]", "u_x[1]", 0], ["u_x[2]", "u_x[3]", 0]]),
+        "f1: is a list of 6 entries; in 2D it has 4",
     ),
     "sympy unknown symbol": (text(sympy.Symbol("foo") * 2), "f0: unknown name 'foo'"),
     "sympy unknown function": (text(sympy.Function("foo")(s.x[0])), "f0: holds foo(x[0]), which C cannot express"),

@@ -371,7 +371,7 @@ def test_a_state_without_pressure_is_told():
     with pytest.raises(fe.SolveError, match="DIVERGED_FUNCTION_DOMAIN"):
         one.solve(u)
     moving = problem(library.euler(2, gas.RATE, boundary=gas.far_field("boundary", STREAM)), 2, 1)
-    with pytest.raises(fe.SolveError, match="step from t = 0 .* failed: the pressure is -0.85 in cell"):
+    with pytest.raises(fe.SolveError, match="step from t = 0 failed: the pressure is -0.85 in cell"):
         moving.solve_in_time(moving.interpolate([1.0, 0.5, 0.0, -2.0]), 0.1, 0.05)
 
 

@@ -185,14 +185,19 @@ def test_steps_that_gain_nothing_end_a_try(monkeypatch):
 
 
 @pytest.mark.full
-def test_a_trust_region_is_the_next_try(monkeypatch):
+def test_a_trust_region_is_the_next_try(monkeypatch, capfd):
     monkeypatch.setattr(first_guess, "moved_with_data", lambda *_: None)
     monkeypatch.setattr(first_guess, "_by_incomplete_method", lambda *_: None)
-    problem = soap_film("sipg_gpu", 12)
-    u = problem.solve(problem.create_vec())
+    with petsc_options(snes_monitor=""):
+        problem, steps = soap_film("sipg_gpu", 16, degree=1), []
+        problem.snes.setMonitor(lambda snes, step, norm: steps.append(step))
+        u = problem.solve(problem.create_vec())
     assert problem.tried == ["Newton's method from the guess", "a trust region from the guess"]
-    assert (u - soap_film("sipg_gpu", 12).solve()).norm() < 0.05 * u.norm()
+    assert (u - soap_film("sipg_gpu", 16, degree=1).solve()).norm() < 0.05 * u.norm()
     assert problem.snes.getConvergedReason() > 0 and problem.snes.getType() == "newtonls"
+    count = len(problem.watch._norms)  # each step is seen, and printed, once
+    assert count > 2 and steps[-count:] == list(range(count))
+    assert capfd.readouterr().out.count("SNES Function norm") == len(steps)
 
 
 def test_a_stiff_contact_opens():

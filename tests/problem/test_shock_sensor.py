@@ -17,6 +17,7 @@ from scipy.optimize import brentq
 import petsc_hdg as fe
 from petsc_hdg.errors import OptionError, PhysicsError
 from petsc_hdg.physics import library
+from petsc_hdg.physics.library import gas
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = Path(__file__).with_name("run_shock_sensor.py")
@@ -162,6 +163,21 @@ def test_sod(sod):
     assert np.log2(found[0]["L1"] / found[1]["L1"]) > 0.55
 
 
+@pytest.mark.full
+def test_a_viscous_shock(sod):
+    """Sod's tube at Re 10⁴ by the Navier-Stokes equations, where p = 1 / (γ M²) = 1: bounded with the sensor."""
+    sides = [fe.Dirichlet("left", list(sod.LEFT)), fe.Dirichlet("right", list(sod.RIGHT)), gas.slip_wall("boundary")]
+    given = {"mach": 1.4**-0.5, "reynolds": 1e4, "constants": sod.STAR, "boundary": sides}
+    physics = library.compressible_navier_stokes(2, gas.RATE, artificial_viscosity=True, **given)
+    mesh = fe.Mesh.box((16, 1), simplex=False, upper=(1.0, 1 / 16), comm=PETSc.COMM_SELF)
+    problem = fe.Problem(mesh, physics, backend="hdg_gpu", degree=2, check_kernels=False)
+    found = [sod.numbers(problem, *sod.run(problem, 16, speed=speed), 16) for speed in (1.0, 0.0)]
+    assert found[0]["variation"] < 1.03 < 1.05 < found[1]["variation"]
+    assert found[0]["most density"] < 1.001 and found[0]["least density"] > 0.124 > found[1]["least density"]
+    assert found[0]["least pressure"] > 0.099 > found[1]["least pressure"]
+    assert found[0]["L1"] < 0.035
+
+
 def of_scheme(degree: int, backend: str, auxiliary: str = "epsilon", space: str = "cell") -> fe.ShockSensor:
     given = {"auxiliary": {"epsilon": 1, "nu": fe.Auxiliary(1, space)}}
     return fe.ShockSensor(problem_of(2, 2, True, degree, backend, **given), "u", auxiliary)
@@ -202,6 +218,13 @@ def test_refusals(name):
 
 LAWS = {f"euler {flux}": (library.euler, {"flux": flux}, 4) for flux in ("lax_friedrichs", "roe", "hll")}
 LAWS["shallow water"] = library.shallow_water, {}, 3
+VISCOUS = {
+    "constant": {},
+    "roe": {"flux": "roe"},
+    "sutherland": {"viscosity": "sutherland"},
+    "alone": {"convection": False},
+}
+LAWS |= {f"viscous {name}": (library.compressible_navier_stokes, given, 4) for name, given in VISCOUS.items()}
 
 
 @pytest.mark.parametrize("law", LAWS)

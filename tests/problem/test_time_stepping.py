@@ -270,6 +270,21 @@ def test_runs_that_cannot_be():
             problem.solve_in_time(start(problem), 1.0, 0.1)
 
 
+@pytest.mark.parametrize("backend", ["poly_gpu", "sipg_gpu"])
+def test_another_solver_in_a_later_step(backend):
+    """u_t = v, v_t = Δu: conjugate gradients, or levels, fail after the first step. The run goes on from there by LU; a
+    standing wave turns over, and each step is seen once."""
+    terms = {"u": "v_t", "v": "u_t - v"}, {"u": "u_x[d]"}
+    physics = Physics({"u": 1, "v": 1}, *terms, boundary=[Dirichlet("boundary", 0.0, field="u")])
+    problem, times = Problem(Mesh.box((10, 10), comm=PETSc.COMM_SELF), physics, backend=backend, degree=2), []
+    u0 = problem.interpolate({"u": lambda x: np.sin(np.pi * x[..., 0]) * np.sin(np.pi * x[..., 1])})
+    with petsc_options(ts_type="cn"):
+        u = problem.solve_in_time(u0, 0.5**0.5, 0.5**0.5 / 20, monitor=lambda t, u: times.append(t))
+    np.testing.assert_allclose(times, np.linspace(0, 0.5**0.5, 21)[1:])
+    assert (problem.direct or problem.indefinite) and problem.time_steps == 20 and 20 < problem.linear_iterations < 400
+    assert problem.field("u", u).at([[0.5, 0.5]])[0, 0] == pytest.approx(-1, abs=1e-3)
+
+
 # Explicit methods -----------------------------------------------------------------------------------------------------
 
 EXPLICIT = {"euler": ({}, 1), "rk": ({"ts_rk_type": "3bs"}, 3), "ssp": ({}, 2)}

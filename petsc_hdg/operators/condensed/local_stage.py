@@ -319,7 +319,7 @@ class LocalStage:
             place = f"on boundary '{labels[-1]}' of" if labels else "on a facet of"
         return (
             f"the {name} is {value:.3g} {place} cell {self._where(cell)}, where f0 and f1 have no values: change the "
-            "data or the guess there, begin with a smaller load, or solve in pseudo time (-ts_type pseudo)"
+            "data or the guess there, or begin with a smaller load"
         )
 
     def _where(self, cell: int) -> str:

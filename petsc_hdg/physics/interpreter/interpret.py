@@ -151,7 +151,7 @@ class Interpreter:
         fluxes = self._zeros(*directions)
         for form in forms:
             part = self._part(fluxes[form.term.kind == "f1"], form)
-            part[:] = values(form).reshape(part.shape)
+            part += values(form).reshape(part.shape)
         return fluxes
 
     @staticmethod

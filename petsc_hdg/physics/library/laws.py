@@ -170,6 +170,7 @@ def compressible_navier_stokes(
     viscosity: str = "constant",
     flux: str = "lax_friedrichs",
     convection: bool = True,
+    artificial_viscosity: bool = False,
     **others,
 ) -> Physics:
     """The Navier-Stokes equations of a perfect gas without dimensions: Euler's with viscous stress and heat flux.
@@ -184,6 +185,7 @@ def compressible_navier_stokes(
     viscosity                       constant, sutherland (its constant is `sutherland`)
     flux                            as in `euler`
     convection                      False: viscous stress and heat flux alone, beside which `euler` is an explicit part
+    artificial_viscosity            as in `euler`
     """
     numbers = {"gamma": gamma, "mach": mach, "reynolds": reynolds, "prandtl": prandtl}
     gas.require_dimension("compressible_navier_stokes", dim)
@@ -194,14 +196,15 @@ def compressible_navier_stokes(
     others.setdefault("name", "compressible_navier_stokes")
     place = "S[c * (dim + 3)]" if flux == "roe" and convection else "tau[c]"
     extra = _DIFFUSION.replace("{place}", place).replace("{first}", "1" if convection else "0")
-    stabilization = gas.stabilization(others["name"], flux, extra)
-    others.setdefault("stabilization", stabilization if convection else extra.replace("+=", "="))
+    stabilization = gas.stabilization(others["name"], flux, extra) if convection else extra.replace("+=", "=")
+    f1 = (_GAS_FLUX if convection else _NO_CONVECTION) + _VISCOUS
+    f1, stabilization = _with_viscosity(artificial_viscosity, "dim + 2", f1, stabilization, others)
+    others.setdefault("stabilization", stabilization)
     others["constants"] = {**numbers, "sutherland": SUTHERLAND, **dict(others.get("constants") or {})}
     others.setdefault("positive", gas.POSITIVE)
     head = "static inline PetscReal gas_viscosity(PetscReal temperature, PetscReal sutherland)"
     law = f"{head} {{ {_VISCOSITIES[viscosity]} }}"
     helpers = "\n".join(filter(None, (gas.STATES, law, others.pop("helpers", ""))))
-    f1 = (_GAS_FLUX if convection else _NO_CONVECTION) + _VISCOUS
     return Physics({"u": dim + 2}, f0, f1, helpers=helpers, above=gas.ABOVE, dim=dim, **others)
 
 

@@ -86,7 +86,7 @@ class Scope:
             return self.source.error(line, message)
         known = [known for block in reversed(self._blocks) for known in block] + others
         known = [known for known in dict.fromkeys(known) if not known.startswith("_") and " on " not in known]
-        close = difflib.get_close_matches(name, known, n=1)
+        close = [names.MEANT[name]] if name in names.MEANT else difflib.get_close_matches(name, known, n=1)
         hint = f"; did you mean '{close[0]}'?" if close else ""
         listed = ", ".join(sorted(known)[:_LISTED]) + (", …" if len(known) > _LISTED else "")
         return self.source.error(line, f"unknown name '{name}'{hint} (known here: {listed})")
@@ -108,7 +108,8 @@ def base_name(node) -> str:
 
 def _called(source, node) -> str:
     if not isinstance(node.name, c_ast.ID):
-        raise source.error(line_of(node), "a function can only be called by its name")
+        is_struct = isinstance(node.name, c_ast.StructRef)
+        raise source.error(line_of(node), names.MEMBERS if is_struct else "a function can only be called by its name")
     return node.name.name
 
 

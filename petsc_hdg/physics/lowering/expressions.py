@@ -189,7 +189,7 @@ class Expressions(Calls):
         """The number of the constant that is a member of the context, or an element of one: `xmax[1]`."""
         line = line_of(node)
         if not self.is_context(node.name):
-            raise self.source.error(line, "a member of a structure is not supported, but for those of the context")
+            raise self.source.error(line, names.MEMBERS)
         if self.scope.find("constants") is None:
             raise self.source.error(
                 line, f"a helper function does not see the member '{name}' of the context; pass it as an argument"

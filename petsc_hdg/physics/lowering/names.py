@@ -14,7 +14,15 @@ _C_WORDS = "if else for while do switch case default break continue return const
 _ARGUMENTS = "dim Nf NfAux Nc uOff uOff_x aOff aOff_x a_t time numConstants constants"
 
 # Functions of OpenCL C that write through pointers, or belong to vectors.
-NOT_OFFERED = {
+MEMBERS = (  # as of Python's objects
+    "a member of a structure is not supported, but for those of the context: the gradient of a field u is u_x[d], of "
+    "component c u_x[c*dim + d], and functions have C's names, such as sin"
+)
+# What names of other languages are here.
+MEANT = {"pi": "PETSC_PI", "y": "x[1]", "z": "x[2]"}
+NOT_OFFERED = dict.fromkeys(
+    ("grad", "div", "inner", "dot"), "write sums of u_x[c*dim + d], or u_x[d] of one component"
+) | {
     "frexp": "it writes through a pointer; use ldexp and logb",
     "modf": "it writes through a pointer; use trunc(x) and x - trunc(x)",
     "fract": "it writes through a pointer; use x - floor(x)",

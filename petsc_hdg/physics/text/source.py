@@ -49,6 +49,7 @@ class Source:
     user)
     opening   what stands before the text where it is an expression, to make statements of it
     closing   what stands after it
+    entries   number of entries of a flux in a list, one of each component and direction; 0 of other texts
     """
 
     physics: str
@@ -59,6 +60,7 @@ class Source:
     written: bool = True
     opening: str = ""
     closing: str = ""
+    entries: int = 0
 
     @property
     def where(self) -> str:
@@ -87,7 +89,7 @@ def make_source(
         return Source(physics, slot, text, str(given.path), names)
     if has_text(given) and not isinstance(given, str):
         lines = _listed(source, given, output, components, shape)
-        return Source(physics, slot, "\n".join(lines), written=False)
+        return Source(physics, slot, "\n".join(lines), written=False, entries=len(lines) * (len(shape) == 2))
     if is_expression(given):
         text, c, d = numbered(_checked(source, given), taken)
         loops, entry = f"for ({c} = 0; {c} < {components}; ++{c}) ", c
@@ -110,7 +112,8 @@ def make_source(
         from petsc_hdg.physics.symbolic import array_code, expressions  # loads sympy, which takes a while
 
         found = given if is_symbolic else expressions(source, given, components)
-        return Source(physics, slot, array_code(source, found, output, shape), written=False)
+        text, entries = array_code(source, found, output, shape)
+        return Source(physics, slot, text, written=False, entries=entries * (len(shape) == 2))
     raise source.error(
         None,
         f"is a {type(given).__name__}; give C text, a pathlib.Path of a C file, numbers, sympy expressions, or a "

@@ -56,12 +56,12 @@ def solve(problem, u: PETSc.Vec, is_open: bool) -> None:
     if start == "the guess" and _moves(problem, zero, u):
         start = MOVED
     problem.watch.has_another = _may_go_on(problem)
-    begin, failure = u.copy(), _attempt(problem, u, f"Newton's method from {start}", part)
+    begin, failure = u.copy(), attempt(problem, u, f"Newton's method from {start}", part)
     if failure is not None and start == "the guess" and take(moved_with_data(problem, zero), u):
         u.copy(begin)
-        start, failure = MOVED, _attempt(problem, u, f"Newton's method from {MOVED}")
+        start, failure = MOVED, attempt(problem, u, f"Newton's method from {MOVED}")
     if failure is not None and _may_go_on(problem) and take(_by_incomplete_method(problem, begin), u):
-        failure = _attempt(problem, u, f"Newton's method from {INCOMPLETE}", part)
+        failure = attempt(problem, u, f"Newton's method from {INCOMPLETE}", part)
     if failure is not None and _may_go_on(problem):
         for name, settings in OTHERS.items():
             if failure is not None and not any(is_given(problem.prefix, key) for key in settings):
@@ -71,7 +71,7 @@ def solve(problem, u: PETSc.Vec, is_open: bool) -> None:
         problem.watch.has_another = False
         if failure is not None and start == LINEAR:
             zero.copy(u)
-            failure = _attempt(problem, u, "Newton's method from zero")
+            failure = attempt(problem, u, "Newton's method from zero")
     for vector in (zero, begin):
         vector.destroy()
     if isinstance(failure, SolveError):
@@ -84,7 +84,7 @@ def note(problem, name: str) -> None:
     log.info("tries %s", name)
 
 
-def _attempt(problem, u: PETSc.Vec, name: str, part: float = 1.0) -> SolveError | bool | None:
+def attempt(problem, u: PETSc.Vec, name: str, part: float = 1.0) -> SolveError | bool | None:
     """Solve from u to a part of the relative tolerance; None if that leads to a solution, else the error, or False
     where SNES tells. Collective."""
     note(problem, name)
@@ -117,11 +117,15 @@ def _part_of_residual(problem, zero: PETSc.Vec, u: PETSc.Vec) -> float:
 
 
 def _may_go_on(problem) -> bool:
-    """True if something else is worth trying: SNES is the default, and did not come to its user's last step, nor to
-    what is no number, and writes no checkpoints."""
+    """True if something else is worth trying: SNES is the default, and did not come to what is no number."""
+    return is_default(problem) and not solution_checks.met_no_number(problem.snes)
+
+
+def is_default(problem) -> bool:
+    """True if SNES is the default, makes as many steps as it likes, and writes no checkpoints."""
     snes, given = problem.snes, any(is_given(problem.prefix, name) for name in ("snes_type", "snes_max_it"))
     default = snes.getType() == "newtonls" and not given and problem.checkpoints.monitor is None
-    return default and snes.getTolerances()[3] >= STEPS and not solution_checks.met_no_number(snes)
+    return default and snes.getTolerances()[3] >= STEPS
 
 
 def _by_incomplete_method(problem, begin: PETSc.Vec) -> PETSc.Vec | None:
@@ -129,11 +133,11 @@ def _by_incomplete_method(problem, begin: PETSc.Vec) -> PETSc.Vec | None:
     unbounded where a jump meets a large flux. None too if the scheme is that method or another one. Collective."""
     if problem.options.backend == "cg_gpu" or problem.options.sipg_theta == 0:
         return None
-    found = _solved_by(problem, INCOMPLETE, lambda other: other.solve(begin), sipg_theta=0)
+    found = solved_by(problem, INCOMPLETE, lambda other: other.solve(begin), sipg_theta=0)
     return None if found is None else found[1]
 
 
-def _solved_by(problem, name: str, solve, **options) -> tuple | None:
+def solved_by(problem, name: str, solve, **options) -> tuple | None:
     """Return a problem of the same physics, mesh and data by other options, which warns of nothing, and what `solve`
     gives for it; None where that fails, as of conditions that its scheme lacks, or of room for two. Collective."""
     note(problem, name)
@@ -143,9 +147,7 @@ def _solved_by(problem, name: str, solve, **options) -> tuple | None:
             warnings.simplefilter("ignore")
             other = problem.with_options(view=False, kernel_view="", **options)
             return other, solve(other)
-    except LeftSolverError:
-        raise
-    except PetscHdgError:
+    except PetscHdgError:  # one that left PETSc has locked the vectors of the other problem alone
         return None
     finally:
         if other is not None:
@@ -161,7 +163,7 @@ def by_continuous_elements(problem, guess: PETSc.Vec) -> PETSc.Vec | None:
         return None
     start = _subspace(problem).average(guess) if guess.norm() > 0 else None
     plain = {"backend": "cg_gpu", "degree": 1, "quadrature_degree": -1, "pmat": "auto", "kernel": "auto"}
-    solved = _solved_by(problem, CONTINUOUS, lambda other: other.solve(start), **plain)
+    solved = solved_by(problem, CONTINUOUS, lambda other: other.solve(start), **plain)
     if solved is None:
         return None
     u, (other, found) = problem.create_vec(), solved
@@ -171,7 +173,7 @@ def by_continuous_elements(problem, guess: PETSc.Vec) -> PETSc.Vec | None:
 
 
 def _by_another(problem, u: PETSc.Vec, name: str, settings: dict, part: float) -> SolveError | bool | None:
-    """Call `_attempt` with other settings, by a SNES of its own: the KSP of a trust region never forgets that.
+    """Call `attempt` with other settings, by a SNES of its own: the KSP of a trust region never forgets that.
     Collective."""
     line_search = problem.snes
     (rtol, atol, stol, most), ksp = line_search.getTolerances(), line_search.getKSP()
@@ -180,9 +182,9 @@ def _by_another(problem, u: PETSc.Vec, name: str, settings: dict, part: float) -
             problem.snes = other = problem.create_snes()
             other.setTolerances(rtol=rtol, atol=atol, stol=stol, max_it=most)
             other.getKSP().setTolerances(*ksp.getTolerances())
+            other.monitorCancel()  # those of options, which the first one has too
             other.setMonitor(lambda _, step, norm: line_search.monitor(step, norm))
-            problem.watch.attach(other)
-            failure = _attempt(problem, u, name, part)
+            failure = attempt(problem, u, name, part)
     finally:
         problem.snes = line_search
     if failure is None:

@@ -20,7 +20,7 @@ from ...mesh.canonical import GlobalOrder
 from ...operators import read_interior, write_interior
 from .. import assembled_fallback, solution_checks
 from ..linear import direct_solvers, preconditioners, solvers
-from . import first_guess, monitors
+from . import first_guess, monitors, pseudo_time
 
 APPROACH = 10  # steps of Newton's method by themselves, at most, while the stabilization follows the state
 PATIENCE = 4  # residuals in which local problems fail before the solver of the trace is left
@@ -41,6 +41,9 @@ def solve(problem, u: PETSc.Vec, goes_on: bool = False, is_open: bool = False) -
     goes_on: u is an iterate of a solve whose first steps are done.
     is_open: the user gives no guess. Collective.
     """
+    if problem.has_cell_states and pseudo_time.is_open(problem):
+        pseudo_time.solve(problem, u)
+        return
     if not Interiors.are_kept(problem):
         first_guess.solve(problem, u, is_open)
         return
@@ -50,9 +53,12 @@ def solve(problem, u: PETSc.Vec, goes_on: bool = False, is_open: bool = False) -
         if first_guess.take(moved, u) and not is_open:
             problem.operator.forget_interior()
     first_guess.note(problem, f"Newton's method from {first_guess.MOVED if moved is not None else 'the guess'}")
+    problem.watch.has_another = pseudo_time.is_open(problem) and not goes_on
     _solve_condensed(problem, u, goes_on)
+    problem.watch.has_another = False
     others = [
         lambda: guess if moved is not None else first_guess.moved_with_data(problem, guess),
+        *([lambda: pseudo_time.steady(problem, guess)] if pseudo_time.is_open(problem) else []),
         lambda: first_guess.by_continuous_elements(problem, guess),
     ]
     while others and not (goes_on or (snes.getConvergedReason() >= 0 and solution_checks.is_trace_sound(problem, u))):
@@ -218,7 +224,8 @@ def _run(problem, u: PETSc.Vec, begin: _Begin) -> None:
         if problem.snes.getConvergedReason() != PETSc.SNES.ConvergedReason.DIVERGED_MAX_IT:
             return
         begin.note()
-    problem.solve_from(u)
+    with problem.watch.on(problem.snes):
+        problem.solve_from(u)
 
 
 class JointNewton:
@@ -233,12 +240,13 @@ class JointNewton:
 
     def reach(self) -> bool:
         """Return True if the norm of the residual falls as SNES is asked to make it fall, or nearly. Collective."""
-        rtol, atol, _, most = self.problem.snes.getTolerances()
+        (rtol, atol, _, most), norms = self.problem.snes.getTolerances(), []
         for step in range(most):
             self._monitor(step)
+            norms.append(self.norm)
             if self._is_reached(rtol, atol):
                 break
-            if not np.isfinite(self.norm) or not self._advance():
+            if not np.isfinite(self.norm) or self.problem.watch.is_fruitless(norms) or not self._advance():
                 return self._is_reached(ENOUGH, atol)
             self.problem.newton_iterations += 1
             operators.write_interior(self.problem.operator, self.joint.interior)

@@ -41,21 +41,24 @@ class Watch:
         if not self.is_on:
             return
         self._norms.append(norm)
+        problem, norms = self._problem(), self._norms
+        snes = problem.snes  # that of another try calls the monitors of the first
         if step and not snes.getConvergedReason():
-            problem, norms = self._problem(), self._norms
-            self.stopped = problem.operator.follows_solution and not is_settled(problem, snes.getSolution())
-            gains = (
-                len(norms) <= FRUITLESS or norm < (1 - GAIN) * norms[-1 - FRUITLESS] or norm < (1 - LAST) * norms[-2]
-            )
-            self.fruitless = self.has_another and not gains
+            follows = problem.operator.follows_solution and not problem.is_condensed
+            self.stopped = follows and not is_settled(problem, snes.getSolution())
+            self.fruitless = self.is_fruitless(norms)
             if self.stopped or self.fruitless:
                 snes.setConvergedReason(PETSc.SNES.ConvergedReason.DIVERGED_FUNCTION_COUNT)
                 snes.setMaxFunctionEvaluations(1)  # where PETSc tests for convergence after its monitors
 
+    def is_fruitless(self, norms: list[float]) -> bool:
+        """Return True if something else is better tried than another step, after steps with these norms."""
+        gains = len(norms) <= FRUITLESS or norms[-1] < (1 - GAIN) * norms[-1 - FRUITLESS]
+        return self.has_another and not (gains or norms[-1] < (1 - LAST) * norms[-2])
+
     def attach(self, snes: PETSc.SNES) -> None:
         """Watch the SNES of a nonlinear problem."""
-        problem = self._problem()
-        if not (problem.physics.is_linear or problem.is_condensed):
+        if not self._problem().physics.is_linear:
             snes.setMonitor(self)
 
     @contextmanager

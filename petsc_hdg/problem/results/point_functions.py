@@ -60,7 +60,7 @@ def point_function(problem, given, name: str | None, over: str | None) -> PointF
     if key and given == "f1" and given not in fluxes:
         raise PhysicsError(f"The flux 'f1' of one of several fields was asked for; give {' or '.join(fluxes)}.")
     if key and given in fluxes:
-        function = Flux(physics, problem.written_terms, fluxes[given], dim)
+        function = Flux(physics, problem.given_physics.terms, fluxes[given], dim)
     else:
         function = Objective(physics, given, dim, over, what)
     made = PointFunction(problem, function)

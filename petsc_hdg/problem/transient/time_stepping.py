@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 
 from petsc4py import PETSc
 
@@ -90,6 +91,8 @@ def _caller(problem, start: Start):
     found = weakref.ref(problem)
 
     def after_step(ts) -> None:
+        if ts.getConvergedReason() < 0:  # PETSc calls this after a step that failed, too
+            return
         start.after(ts)
         alive = found()
         for call in alive.after_step if alive is not None else ():
@@ -215,34 +218,57 @@ def solve_in_time(problem, u0: PETSc.Vec, t1: float, dt: float, t0: float = 0.0,
     _check_times(t0, t1, dt)
     function("The monitor of a run in time", monitor)
     boundary_flow.warn(problem, t1 - t0)
-    while (u := _run(problem, u0, t1, dt, t0, monitor)) is None:
+    begin = _Begin(u0, t0, dt)
+    while (u := _run(problem, begin, t1, monitor)) is None:
         pass  # conjugate gradients, then GMRES, then LU
     return u
 
 
-def _run(problem, u0: PETSc.Vec, t1: float, dt: float, t0: float, monitor) -> PETSc.Vec | None:
-    """The state at t1; None where the first step found that the default Krylov method does not fit the matrix, and
-    the next run takes another one. Collective."""
-    u, ts = input_data.copied(problem, u0), create_ts(problem)
+@dataclass
+class _Begin:
+    """Where a run begins: the given state, or that of the last step whose solver did not fail."""
+
+    state: PETSc.Vec
+    time: float
+    dt: float
+    step: int = 0
+    newton_iterations: int = 0  # of former runs, as the next
+    linear_iterations: int = 0
+
+    def note(self, ts) -> None:
+        """Take the state after a step."""
+        self.state = ts.getSolution().copy(self.state if self.step else None)
+        self.time, self.dt, self.step = ts.getTime(), ts.getTimeStep(), ts.getStepNumber()
+
+
+def _run(problem, begin: _Begin, t1: float, monitor) -> PETSc.Vec | None:
+    """The state at t1; None where a step found that the default Krylov method does not fit the matrix, and the next run
+    takes another one from there. Collective."""
+    u, ts = input_data.copied(problem, begin.state), create_ts(problem)
     try:
-        ts.setTime(t0)
-        ts.setTimeStep(min(dt, t1 - t0))
+        ts.setTime(begin.time)
+        ts.setTimeStep(min(begin.dt, t1 - begin.time))
         ts.setMaxTime(t1)
         set_from_options(problem, ts)
-        resumed = checkpoint_schedule.resume(problem, ts, u)
+        ts.setStepNumber(begin.step)
+        resumed = begin.step == 0 and checkpoint_schedule.resume(problem, ts, u)
         if not resumed:
             if problem.has_cell_states and method_history.seeks_slope(ts):
                 _fit_trace(problem, ts, u)
             method_history.tell_time_of_slope(ts, u)
         first = ts.getStepNumber()
         try:
-            with _impatient(problem, ts):
+            with _impatient(problem, ts, begin):
                 advance(problem, ts, u, monitor)
         except SolveError:
-            if ts.getStepNumber() == first and _has_another_solver(problem, ts.getSNES()):
-                problem.checkpoints.restarted &= not resumed  # the next run takes the checkpoint's state again
-                return None
-            raise
+            if explicit.is_explicit(ts) or not _has_another_solver(problem, ts.getSNES()):
+                raise
+            problem.checkpoints.restarted &= not resumed or begin.step > first  # or the next run takes it again
+            begin.newton_iterations += ts.getSNESIterations()
+            begin.linear_iterations += _linear_iterations(problem, ts)
+            return None
+        problem.newton_iterations += begin.newton_iterations
+        problem.linear_iterations += begin.linear_iterations
     finally:
         ts.destroy()
     return input_data.made_at(u, problem.time)
@@ -266,24 +292,25 @@ def _fit_trace(problem, ts: PETSc.TS, u: PETSc.Vec) -> None:
 
 
 @contextmanager
-def _impatient(problem, ts: PETSc.TS):
-    """A block in which linear solves of a first step stop where others take their place. Collective."""
+def _impatient(problem, ts: PETSc.TS, begin: _Begin):
+    """A block in which linear solves stop where others take their place, with facet blocks those of the first step, and
+    `begin` follows the steps. Collective."""
     if explicit.is_explicit(ts):
         yield
         return
     ksp = cells_in_time.trace_solver(problem, ts.getSNES().getKSP())
-    most, calls = ksp.getTolerances()[3], []
+    most, calls = ksp.getTolerances()[3], [begin.note]
     if assembled_fallback.has_blocks(problem):
         ksp.setTolerances(max_it=min(most, assembled_fallback.most_with_blocks(problem)))
         calls.append(lambda ts: assembled_fallback.follow_steps(problem, ts))
+        calls.append(lambda ts: ksp.setTolerances(max_it=most))
     elif direct_solvers.may_change(problem, ksp):
         ksp.setTolerances(max_it=min(most, direct_solvers.IN_NEWTON))
-    if ksp.getTolerances()[3] < most:
-        calls.append(lambda ts: ksp.setTolerances(max_it=most))
     problem.after_step[:0] = calls
     try:
         yield
     finally:
+        ksp.setTolerances(max_it=most)
         for call in calls:
             problem.after_step.remove(call)
 
@@ -354,14 +381,17 @@ def _monitoring(monitor):
 def _check_converged(problem, ts: PETSc.TS) -> None:
     if ts.getConvergedReason() >= 0:
         return
-    where = f"the step from t = {ts.getTime():g} of length {ts.getTimeStep():g} failed"
+    snes = ts.getSNES()
+    no_residual = snes.getIterationNumber() == 0 and solution_checks.met_no_number(snes)  # where the step begins
+    length = "" if no_residual else f" of length {ts.getTimeStep():g}"  # TSPSEUDO finds it from the residual
+    where = f"the step from t = {ts.getTime():g}{length} failed"
     try:
         state = ts.getSolution(), ts.getTime()
-        explain = lambda: solution_checks.of_solve(problem, ts.getSNES(), *state)  # noqa: E731
-        solvers.check_converged(ts.getSNES(), problem.operator.failure, explain)
+        explain = lambda: solution_checks.of_solve(problem, snes, *state)  # noqa: E731
+        solvers.check_converged(snes, problem.operator.failure, explain)
     except SolveError as error:
-        is_nonlinear = ts.getSNES().getKSP().getConvergedReason() >= 0
-        raise SolveError(f"{where}: {error}{'; shorter steps may help' * is_nonlinear}") from None
+        may_help = snes.getKSP().getConvergedReason() >= 0 and not no_residual
+        raise SolveError(f"{where}: {error}{'; shorter steps may help' * may_help}") from None
     raise SolveError(
         f"{where}: the step controller rejected it too often; a smaller first step, or -ts_adapt_dt_min, may help"
     )
