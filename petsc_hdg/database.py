@@ -32,12 +32,9 @@ def given_numbers(prefix: str, name: str, default: tuple, least: float | None = 
 
     Raises OptionError.
     """
-    from petsc4py import PETSc
-
-    database = PETSc.Options(prefix)
-    if not database.hasName(name):
+    text = _said(prefix, name)
+    if text is None:
         return default
-    text = database.getString(name, "")
     try:
         values = tuple(type(number)(part) for number, part in zip(default, text.split(","), strict=True))
     except ValueError:
@@ -52,13 +49,8 @@ def given_numbers(prefix: str, name: str, default: tuple, least: float | None = 
 
 def given_truth(prefix: str, name: str, default: bool) -> bool:
     """What PETSc's option `name` says, true or false. Raises OptionError."""
-    from petsc4py import PETSc
-
-    database = PETSc.Options(prefix)
-    if not database.hasName(name):
-        return default
-    text = database.getString(name, "")
-    value = truth(text)
+    text = _said(prefix, name)
+    value = default if text is None else truth(text)
     if value is None:
         raise OptionError(f"-{prefix}{name} is '{text}'; it takes true or false.")
     return value
@@ -66,16 +58,21 @@ def given_truth(prefix: str, name: str, default: bool) -> bool:
 
 def given_text(prefix: str, name: str, default: str) -> str:
     """What PETSc's option `name` says, word for word."""
-    from petsc4py import PETSc
-
-    return PETSc.Options(prefix).getString(name, default)
+    text = _said(prefix, name)
+    return default if text is None else text
 
 
 def is_given(prefix: str, name: str) -> bool:
     """Whether the user gives PETSc's option `name`."""
+    return _said(prefix, name) is not None
+
+
+def _said(prefix: str, name: str) -> str | None:
+    """The text of PETSc's option `name`, None where it is not given."""
     from petsc4py import PETSc
 
-    return PETSc.Options(prefix).hasName(name)
+    database = PETSc.Options(prefix)
+    return database.getString(name, "") if database.hasName(name) else None
 
 
 def any_given(prefix: str, part: str) -> bool:

@@ -128,10 +128,7 @@ class Run:
 
     def row(self) -> dict:
         """As plain data."""
-        return {
-            **{"ranks": self.ranks, "difference": self.difference, "failure": self.failure},
-            "solutions": self.solutions,
-        }
+        return {name: getattr(self, name) for name in ("ranks", "difference", "failure", "solutions")}
 
 
 def differs(expected: list[dict], found: list[dict]) -> str:

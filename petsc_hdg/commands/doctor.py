@@ -23,11 +23,8 @@ def devices(_choice: str) -> Iterator[Finding]:
     for index, device in enumerate(found):
         precision = "FP64" if "cl_khr_fp64" in device.extensions.split() else "no FP64: -fe_precision single only"
         memory = f"{device.global_mem_size / 2**30:.1f} GiB, local {device.local_mem_size // 1024} KiB"
-        yield Finding(
-            Level.OK,
-            f"device {index}",
-            f"{platforms.describe(device)}: {platforms.kind(device)}, {precision}, {memory}",
-        )
+        text = f"{platforms.describe(device)}: {platforms.kind(device)}, {precision}, {memory}"
+        yield Finding(Level.OK, f"device {index}", text)
 
 
 def chosen(choice: str) -> Iterator[Finding]:
@@ -75,10 +72,8 @@ def cache(_choice: str) -> Iterator[Finding]:
 
     folder = cache_folder()
     if reason := distrust(folder):
-        text = f"{reason}: kernels are compiled in every run"
-        yield Finding(
-            Level.NOTE, "kernel cache", text, f"chmod 700 {folder}, or PETSC_HDG_CACHE with a folder of yours"
-        )
+        remedy = f"chmod 700 {folder}, or PETSC_HDG_CACHE with a folder of yours"
+        yield Finding(Level.NOTE, "kernel cache", f"{reason}: kernels are compiled in every run", remedy)
         return
     existing = next(path for path in (folder, *folder.parents) if path.exists())
     if not os.access(existing, os.W_OK):

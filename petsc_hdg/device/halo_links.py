@@ -139,7 +139,8 @@ class Links:
             arrays.download(
                 buffer, host[a * c : b * c], "halo", wait=i == last, start=start + a * self.bytes_of_slot, **where
             )
-            self._count_sent(near, (b - a) * self.bytes_of_slot)
+            arrays.device.exchanges.windows += near * (b - a) * self.bytes_of_slot
+            arrays.device.exchanges.messages += (not near) * (b - a) * self.bytes_of_slot
         if self._tell:
             self.node.windows.sync()
         _start(self._send[side] + self._tell)
@@ -152,13 +153,6 @@ class Links:
     def _wait_for_copies(self) -> None:
         if self._copied is not None:
             self._copied.wait()
-
-    def _count_sent(self, near: bool, nbytes: int) -> None:
-        exchanges = self.arrays.device.exchanges
-        if near:
-            exchanges.windows += nbytes
-        else:
-            exchanges.messages += nbytes
 
     def receive(self, side: str, buffer, start: int, ready) -> None:
         """Wait for what the neighbours send to `side`, and begin to copy it to a device buffer from byte `start` on,

@@ -40,8 +40,7 @@ class PeerLinks:
         self._near = sorted({rank for groups in self._groups.values() for rank in groups})
         self._count = {side: sum(count for _, count in groups.values()) for side, groups in self._groups.items()}
         self._steps = {side: count * components for side, count in self._count.items()}
-        nbytes = _FLAGS + 2 * sum(self._steps.values()) * arrays.real.itemsize
-        self._region = memory.zeroed(nbytes)
+        self._region = memory.zeroed(_FLAGS + 2 * sum(self._steps.values()) * arrays.real.itemsize)
         if self._region is None:
             raise DeviceError("-fe_halo peers: a device has no room for exchanges; give -fe_halo windows")
         self._own = memory.part(plan.comm.rank, self._region.number)

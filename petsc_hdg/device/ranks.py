@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 from mpi4py import MPI
@@ -54,10 +55,7 @@ def _line(place: Place, ranks: list[int], several_nodes: bool) -> str:
 
 def sharing(found: list[Place]) -> str:
     """How many ranks share GPUs, in a sentence; "" if none do."""
-    of: dict[Place, int] = {}
-    for place in found:
-        if place.is_gpu:
-            of[place] = of.get(place, 0) + 1
+    of = Counter(place for place in found if place.is_gpu)
     shared = {place: count for place, count in of.items() if count > 1}
     if not shared:
         return ""

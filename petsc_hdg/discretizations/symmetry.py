@@ -126,8 +126,7 @@ def _convects_by_data(physics, dim: int, seed: int) -> bool:
 
 
 def _diffuses(physics, dim: int, seed: int) -> bool:
-    g3 = _blocks(physics, dim, seed)[3]
-    return bool(np.diagonal(g3).any(axis=(0, 1)).all())
+    return bool(np.diagonal(_blocks(physics, dim, seed)[3]).any(axis=(0, 1)).all())
 
 
 @lru_cache(maxsize=6 * SAMPLES)

@@ -63,11 +63,6 @@ class AMG(Context):
         self.cycle: _Cycle | None = None
         self.solver: _Cycle | Gathered | None = None  # what applies the cycle to this rank's numbers, in its precision
 
-    def destroy(self, pc) -> None:
-        """The PC is going."""
-        super().destroy(pc)
-        self.reset(pc)
-
     def reset(self, pc) -> None:
         """Forget levels and aggregates."""
         self.cycle = self.solver = None

@@ -60,7 +60,7 @@ class Basis:
         With a diagonal w is not given, it becomes diagonal `raw` on the way.
         """
         vectors, self._host = self.vectors, self._hosts[used - 1]
-        for first, count, given in self._parts(self.buffers, used):
+        for first, count, given in _parts(self.buffers, used):
             source = (w, None, None) if diagonal is None or first else (raw, diagonal, w)
             self._run("dots", count, *given, *source, first // 4, self._rows.buffer)
         rows = -(-used // 4)
@@ -90,14 +90,8 @@ class Basis:
         vectors.arrays.upload(self._coefficients, padded, "Krylov sums")
         self._add(self.buffers if buffers is None else buffers, used, 1.0, self._coefficients, fresh, out)
 
-    def _parts(self, buffers, used: int):
-        """First vector, number and buffers of each part, the last ones repeated."""
-        for first in range(0, used, WIDTH):
-            count = min(WIDTH, used - first)
-            yield first, count, [buffers[first + min(k, count - 1)] for k in range(WIDTH)]
-
     def _add(self, buffers, used: int, by: float, coefficients, fresh: bool, w) -> None:
-        for first, count, given in self._parts(buffers, used):
+        for first, count, given in _parts(buffers, used):
             zero = int(fresh and first == 0)
             self._run("add", count, *given, by, coefficients, first, zero, w, self._square, self._rows.buffer)
 
@@ -117,6 +111,13 @@ class Basis:
         return totals
 
 
+def _parts(buffers, used: int):
+    """First vector, number and buffers of each part of so many buffers, the last one of a part repeated."""
+    for first in range(0, used, WIDTH):
+        count = min(WIDTH, used - first)
+        yield first, count, [buffers[first + min(k, count - 1)] for k in range(WIDTH)]
+
+
 class Arnoldi:
     """Arnoldi's process on M⁻¹ A of a smoother, at most `steps` steps. All calls are collective.
 
@@ -127,7 +128,7 @@ class Arnoldi:
         self.smoother, self._vectors, arrays = smoother, smoother.vectors, smoother.vectors.arrays
         self._basis = [arrays.empty(self._vectors.count) for _ in range(steps + 1)]
         self._zero = arrays.zeros(max(1, self._vectors.count))
-        self._parts = [(k, first) for k in range(steps + 1) for first in range(0, k + 1, WIDTH)]
+        self._parts = [(k, *part) for k in range(steps + 1) for part in _parts(self._basis, k + 1)]
         rows, kind = 2 * len(self._parts), sum_type(arrays)
         self._rows, self._numbers = Rows(self._vectors, rows), arrays.zeros(4 * rows, kind)
         self._host = arrays.pinned(4 * rows, kind)
@@ -203,9 +204,7 @@ class Arnoldi:
     def _gram(self) -> np.ndarray:
         """Products of all pairs of the basis."""
         vectors, basis, count = self._vectors, self._basis, len(self._basis)
-        for place, (k, first) in enumerate(self._parts):
-            used = min(WIDTH, k + 1 - first)
-            given = [basis[first + min(j, used - 1)] for j in range(WIDTH)]
+        for place, (k, _, used, given) in enumerate(self._parts):
             sums = 2 * place, self._rows.buffer
             self._kernels["dots"](vectors.items, vectors.count, used, *given, basis[k], None, None, *sums)
         groups = 2 * len(self._parts) * vectors.group
@@ -213,8 +212,7 @@ class Arnoldi:
         vectors.arrays.download(self._numbers, self._host, "Krylov sums", wait=False).wait()
         totals = vectors.over_ranks(self._host.astype(float).reshape(-1, WIDTH))
         gram = np.zeros((count, count))
-        for (k, first), part in zip(self._parts, totals, strict=True):
-            used = min(WIDTH, k + 1 - first)
+        for (k, first, used, _), part in zip(self._parts, totals, strict=True):
             gram[k, first : first + used] = gram[first : first + used, k] = part[:used]
         return gram
 

@@ -93,9 +93,7 @@ class Matrix:
     @property
     def _summing(self):
         """What computes our products, if it can sum x·y in parts: a pass over the cells, or a format."""
-        if self.context is None or self._converted.is_needed:
-            return None
-        return sums_products(self.context)
+        return None if self.context is None or self._converted.is_needed else sums_products(self.context)
 
     def mult(self, x, y, parts=None) -> None:
         """y = A x, and x·y in a buffer of `num_parts` parts if there is one. Collective."""

@@ -7,6 +7,8 @@ six digits.
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 from petsc4py import PETSc
 
@@ -218,7 +220,7 @@ def coarse_solver(ksp, fine: Vectors):
         made = device_preconditioner(ksp.getPC(), vectors)
         if made.on_device:
             return made
-    on_host = _OnHost(ksp, vectors)
+    on_host = _on_host(ksp, vectors)
     found = inverse(mat, vectors) if is_linear and _is_exact(ksp.getPC()) and mat.getSize()[0] <= MOST_INVERSE else None
     if found is None and is_linear and fine.comm.size == 1 and vectors.count <= MOST_JOINED:
         found = as_matrix(on_host.apply, vectors.count, vectors.arrays)
@@ -231,15 +233,10 @@ def _is_exact(pc) -> bool:
     return redundant or pc.getType() in ("lu", "cholesky")
 
 
-class _OnHost:
-    """PETSc's own solve, vectors staged."""
-
-    def __init__(self, ksp, vectors: Vectors):
-        self._ksp, self._staged, self._device = ksp, Staged(vectors, ksp.getOperators()[0]), vectors.device
-
-    def apply(self, b, x) -> None:
-        """x = solution for b. Collective."""
-        aside(self._device, lambda: self._staged.apply(self._ksp.solve, b, x))
+def _on_host(ksp, vectors: Vectors):
+    """`apply(b, x)` by PETSc's own solve, vectors staged. Collective, as making it is."""
+    staged = Staged(vectors, ksp.getOperators()[0])
+    return SimpleNamespace(apply=lambda b, x: aside(vectors.device, lambda: staged.apply(ksp.solve, b, x)))
 
 
 def inverse(mat, vectors: Vectors) -> DenseMatrix | Gathered | None:

@@ -117,11 +117,6 @@ class DeviceSolver(Context):
         known = {norm: 1 + len(self.norms) - place for place, norm in enumerate(self.norms)}
         c_library.set_supported_norms(ksp, known | {(Norm.NONE, side): 1 for _, side in self.norms})
 
-    def destroy(self, ksp) -> None:
-        """The KSP is going, or takes another context."""
-        super().destroy(ksp)
-        self.reset(ksp)
-
     def setUp(self, ksp) -> None:
         """The KSP is set up for the first time, or after a reset."""
         self.preconditioner = None

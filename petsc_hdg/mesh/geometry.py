@@ -38,10 +38,8 @@ class Geometry:
         shape = topology.shape
         self.degree = 2 if len(blocks) > 1 else 1
         self.nodes = np.ascontiguousarray(np.concatenate(list(blocks.values())))
-        parts, offset = [], 0
-        for d, block in blocks.items():
-            parts.append(topology.entity[d] + np.int32(offset))
-            offset += len(block)
+        offsets = np.cumsum([0, *map(len, blocks.values())], dtype=np.int32)
+        parts = [topology.entity[d] + offset for d, offset in zip(blocks, offsets, strict=False)]
         self.cell_nodes = np.ascontiguousarray(np.concatenate(parts, axis=1), np.int32)
         self.is_affine = shape.is_simplex and self.degree == 1
         self.periods = np.zeros(self.nodes.shape[1]) if periods is None else periods
@@ -102,10 +100,8 @@ def read_blocks(section, values: np.ndarray, topology: Topology, degree: int) ->
     `section`, `values`: PETSc's coordinate section and its local array. Raises MeshError.
     """
     dim = topology.dim
-    blocks = {}
-    for d in node_dimensions(topology.shape, degree):
-        start, end = topology.stratum[d]
-        blocks[d] = stratum_values(section, values, start, end, dim)
+    dimensions = node_dimensions(topology.shape, degree)
+    blocks = {d: stratum_values(section, values, *topology.stratum[d], dim) for d in dimensions}
     if dim in blocks:
         blocks[dim] = blocks[dim][topology.cells - topology.stratum[dim][0]]
     return blocks
@@ -168,10 +164,9 @@ class Locator:
             return
         first, last = (self._places(self.boxes[:, side]) for side in (0, 1))
         reach = last - first + 1
-        cells = np.repeat(np.arange(count), reach.prod(axis=1))
-        within = np.arange(len(cells)) - np.repeat(
-            np.cumsum(reach.prod(axis=1)) - reach.prod(axis=1), reach.prod(axis=1)
-        )
+        boxes = reach.prod(axis=1)
+        cells = np.repeat(np.arange(count), boxes)
+        within = np.arange(len(cells)) - np.repeat(np.cumsum(boxes) - boxes, boxes)
         number = np.zeros(len(cells), dtype=int)
         for axis in range(self.dim):
             number = number * self.shape[axis] + first[cells, axis] + within % reach[cells, axis]

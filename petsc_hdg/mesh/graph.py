@@ -73,8 +73,7 @@ class Graph:
 
     def quotient(self, part: np.ndarray, count: int) -> Graph:
         """The graph of `count` parts; part [vertex]."""
-        row = self.rows()
-        a, b = part[row], part[self.neighbour]
+        a, b = part[self.rows()], part[self.neighbour]
         across = a < b
         weights = np.bincount(part, self.weights, minlength=count)
         return Graph.from_pairs(np.stack([a, b], axis=1)[across], weights, self.shared[across])

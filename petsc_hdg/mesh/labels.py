@@ -27,12 +27,8 @@ class Labels:
         self.chart = dm.getChart()
         dim = dm.getDimension()
         self._stratum = {0: dm.getDepthStratum(dim), 1: dm.getDepthStratum(dim - 1)}
-        local = {}
-        for i in range(dm.getNumLabels()):
-            name = dm.getLabelName(i)
-            if name not in INTERNAL:
-                local[name] = [int(v) for v in dm.getLabelIdIS(name).getIndices()]
-        self._known = self._agree(local)
+        names = set(map(dm.getLabelName, range(dm.getNumLabels()))) - INTERNAL
+        self._known = self._agree({name: dm.getLabelIdIS(name).getIndices().tolist() for name in names})
         self._names = {height: self._having(height) for height in (0, 1)}
 
     def _agree(self, local: dict[str, list[int]]) -> dict[str, tuple[int, ...]]:
@@ -147,6 +143,5 @@ def mark(dm, name: str, points: np.ndarray, value: int = 1) -> None:
     """Add points [n] to a value of a label, which is made if need be."""
     dm.createLabel(name)
     if len(points):
-        present = stratum_points(dm, name, value)
-        merged = np.union1d(present, points).astype(PETSc.IntType)
+        merged = np.union1d(stratum_points(dm, name, value), points).astype(PETSc.IntType)
         dm.getLabel(name).setStratumIS(value, PETSc.IS().createGeneral(merged, comm=PETSc.COMM_SELF))

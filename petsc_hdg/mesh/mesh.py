@@ -69,9 +69,8 @@ class Mesh(Described, Cells):
         self.dim, names = kind(dm, self.comm)
         shapes = [shape(name) for name in names]
         self.cell = " and ".join(names)
-        self.shape = (
-            shapes[0] if len(shapes) == 1 else Shape(self.cell, self.dim, False, (), (), np.zeros((0, self.dim)))
-        )
+        of_several = Shape(self.cell, self.dim, False, (), (), np.zeros((0, self.dim)))
+        self.shape = shapes[0] if len(shapes) == 1 else of_several
         self.dm = interpolated(dm, self.comm, self.dim)
         self.exchange = PointExchange(self.dm, self.comm)
         self._orders: dict[tuple[int, ...], np.ndarray] = {}
@@ -194,12 +193,7 @@ class Mesh(Described, Cells):
     @classmethod
     @stage("mesh")
     def from_pyvista(
-        cls,
-        mesh: Any,
-        comm: Comm = None,
-        overlap: int = 0,
-        prefix: str = "",
-        partition_seed: int | None = None,
+        cls, mesh: Any, comm: Comm = None, overlap: int = 0, prefix: str = "", partition_seed: int | None = None
     ) -> Mesh:
         """A pyvista.UnstructuredGrid, or another data set of straight cells, read on rank 0 only.
 

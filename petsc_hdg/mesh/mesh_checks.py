@@ -68,10 +68,7 @@ def kind(dm, comm) -> tuple[int, tuple[str, ...]]:
         dim = dm.getDimension()
         if dim not in (2, 3):
             raise MeshError(f"The mesh has dimension {dim}; 2 and 3 are accepted.")
-    total: dict[str, int] = {}
-    for found in comm.allgather(c_library.cell_shapes(dm)):
-        for name, count in found.items():
-            total[name] = total.get(name, 0) + count
+    total = set().union(*comm.allgather(c_library.cell_shapes(dm)))
     with collectively(comm):
         if not total:
             raise MeshError("The mesh has no cells.")

@@ -73,9 +73,8 @@ class PlexPoints:
         """
         dim = self.shape.dim
         places = {d: slice(first, first + len(self.cones.get(d, self.vertices))) for d, first in self.start.items()}
-        owner, number_there = (
-            np.full(max(place.stop for place in places.values()), -1, PETSc.IntType) for _ in range(2)
-        )
+        total = max(place.stop for place in places.values())
+        owner, number_there = (np.full(total, -1, PETSc.IntType) for _ in range(2))
         found = []
         for rank in range(ranks):
             has, rows, cones = np.zeros(len(owner), bool), {}, {}

@@ -8,7 +8,7 @@ import basix
 import numpy as np
 
 from ..errors import MeshError, collectively
-from ..reference import inside
+from ..reference import ReferenceElement, inside
 from ..threads import in_threads
 
 CHUNK = 1 << 15
@@ -61,9 +61,7 @@ def _lattice(shape, n: int) -> np.ndarray:
 
 def jacobians(shape, geometry, cells, points: np.ndarray) -> np.ndarray:
     """Jacobians dx_i/dX_j of some cells (a slice or numbers) at reference points [cell, point, i, j]."""
-    kind = getattr(basix.CellType, shape.name)
-    element = basix.create_element(basix.ElementFamily.P, kind, geometry.degree, basix.LagrangeVariant.equispaced)
-    gradient = element.tabulate(1, points)[1:, :, :, 0]  # [j, point, n]
+    gradient = ReferenceElement(shape.name, geometry.degree).tabulate(points)[1:]  # [j, point, n]
     nodes = geometry.nodes[geometry.cell_nodes[cells]]
     return np.einsum("cni,jpn->cpij", nodes, gradient, optimize=True)
 
@@ -175,8 +173,7 @@ def check_conforming(mesh) -> None:
     extent = np.ptp(vertices, axis=0).max()
     middles = middles[np.isin(*(_keys(x, extent) @ MIXED[: mesh.dim] for x in (middles, vertices)))]  # few, if any
     records = (_keys(x, extent).view([("", np.int64)] * mesh.dim).ravel() for x in (middles, vertices))
-    hanging = np.isin(*records)
-    places = np.concatenate(mesh.comm.allgather(middles[hanging]))
+    places = np.concatenate(mesh.comm.allgather(middles[np.isin(*records)]))
     if len(places):
         count, near = len(np.unique(places, axis=0)), ", ".join(f"{x:.4g}" for x in places[0])
         raise MeshError(

@@ -22,8 +22,7 @@ def curved(mesh, where):
             kind = "periodic mesh" if mesh.cell in CELLS else f"mesh of {mesh.cell} cells"
             raise MeshError(f"A {kind} has straight cells; give a bounded mesh of one shape, {', '.join(CELLS)}.")
         blocks = _nodes(mesh)
-        x = np.concatenate(list(blocks.values()))
-        found = _moved(where, x)
+        found = _moved(where, np.concatenate(list(blocks.values())))
     places = np.split(found, np.cumsum([len(block) for block in blocks.values()])[:-1])
     set_nodes(dm, mesh.shape, dict(zip(blocks, places, strict=True)))
     return dm

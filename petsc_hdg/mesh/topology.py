@@ -249,8 +249,7 @@ def _order_vertices(shape: Shape, members: dict[int, np.ndarray]) -> np.ndarray:
 def _neighbours(edges: np.ndarray, vertex: np.ndarray, count: int) -> np.ndarray:
     """The `count` vertices joined to `vertex` [cell] by the edges [cell, edge, 2], ascending [cell, count]."""
     ends = edges[_once(_holds(_columns(edges), vertex), count)].reshape(-1, count, 2)
-    others = ends[:, :, 0] + (ends[:, :, 1] - vertex[:, None])
-    return np.sort(others, axis=1)
+    return np.sort(ends[:, :, 0] + (ends[:, :, 1] - vertex[:, None]), axis=1)
 
 
 def _once(held: np.ndarray, count: int) -> np.ndarray:

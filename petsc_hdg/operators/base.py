@@ -270,9 +270,8 @@ class DeviceOperator:
         self.update_essential(self.current, t)
         self.current.use(u)
         parts = [(u, self.dofmap.num_owned), (self.current.tail, self.dofmap.num_tail)]
-        return np.concatenate([self.arrays.to_host(buffer, count, name="output") for buffer, count in parts]).astype(
-            float
-        )
+        found = [self.arrays.to_host(buffer, count, name="output") for buffer, count in parts]
+        return np.concatenate(found).astype(float)
 
 
 def constants_change(discretization, before: np.ndarray, now: np.ndarray) -> bool:

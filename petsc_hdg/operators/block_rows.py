@@ -233,9 +233,8 @@ class MatrixRows:
         self._parts = BlockRows(arrays, (1, 1), count, starts, arrays.to_device(columns, "matrices"))
         of_row = np.arange(count)[:, None] + count * np.arange(comm.size)
         ones = (arrays.to_device(a, "matrices") for a in (of_row.ravel().astype(np.int32), np.ones(of_row.size)))
-        found = Product(
-            BlockRows(arrays, (1, 1), len(starts) - 1, np.arange(count + 1) * comm.size, *ones), self._parts
-        )
+        sums = BlockRows(arrays, (1, 1), len(starts) - 1, np.arange(count + 1) * comm.size, *ones)
+        found = Product(sums, self._parts)
         self.whole = found.result
         return found
 

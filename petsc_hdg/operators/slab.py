@@ -294,8 +294,7 @@ class SlabMatrix:
         """Values in the order of `numbers`, at the state of the slab's `linearize`. Collective."""
         out = [np.zeros((len(group[0]), len(kept[0]))) for group, kept in zip(self.groups, self._kept, strict=True)]
         if self.slab.is_steady:
-            first = next(self.slab.terms())
-            stiffness, mass = self._spatial(first[0])
+            stiffness, mass = self._spatial(next(self.slab.terms())[0])
             self._add(out, stiffness, mass, [term[1:] for term in self.slab.terms()])
         else:
             for settle, *term in self.slab.terms():

@@ -22,24 +22,16 @@ def pieces_in_rank_order(comm, own: bytes) -> Iterator[bytes]:
     Every rank must run the iterator to its end. Only one piece besides its own is held on rank 0.
     """
     if comm.rank:
-        _send(comm, own)
+        comm.send(len(own), 0, _TAG)
+        for start in range(0, len(own), _CHUNK):
+            comm.Send(np.frombuffer(own, np.uint8)[start : start + _CHUNK], 0, _TAG)
         return
     yield own
     for source in range(1, comm.size):
-        yield _receive(comm, source)
-
-
-def _send(comm, data: bytes) -> None:
-    comm.send(len(data), 0, _TAG)
-    for start in range(0, len(data), _CHUNK):
-        comm.Send(np.frombuffer(data, np.uint8)[start : start + _CHUNK], 0, _TAG)
-
-
-def _receive(comm, source: int) -> bytes:
-    data = np.empty(comm.recv(source=source, tag=_TAG), np.uint8)
-    for start in range(0, len(data), _CHUNK):
-        comm.Recv(data[start : start + _CHUNK], source, _TAG)
-    return data.tobytes()
+        data = np.empty(comm.recv(source=source, tag=_TAG), np.uint8)
+        for start in range(0, len(data), _CHUNK):
+            comm.Recv(data[start : start + _CHUNK], source, _TAG)
+        yield data.tobytes()
 
 
 def whole_blocks(comm, data: bytes, size: int) -> bytes:

@@ -29,7 +29,7 @@ _CORNERS = {
     "pyramid": [(0, 0, 0), (1, 0, 0), (1, 1, 0), (0, 1, 0), (0, 0, 1)],
 }
 _EDGES = {
-    "interval": [(0, 1)],
+    "interval": [],  # whose inside is an edge
     "triangle": [(0, 1), (1, 2), (2, 0)],
     "quadrilateral": [(0, 1), (1, 2), (3, 2), (0, 3)],
     "tetrahedron": [(0, 1), (1, 2), (2, 0), (0, 3), (1, 3), (2, 3)],
@@ -49,14 +49,8 @@ def vtk_nodes(cell: str, degree: int) -> np.ndarray:
     corners = degree * np.array(_CORNERS[cell], np.int64)
     if cell in STRAIGHT:
         return corners.astype(float)
-    lattice = {
-        "interval": _interval,
-        "triangle": _triangle,
-        "tetrahedron": _tetrahedron,
-        "quadrilateral": _quadrilateral,
-        "hexahedron": _hexahedron,
-    }[cell](corners, degree)
-    return np.array(lattice) / degree
+    lattice = _simplex if cell in ("triangle", "tetrahedron") else _tensor
+    return np.array(lattice(cell, corners, degree)) / degree
 
 
 @cache
@@ -73,51 +67,28 @@ def to_vtk(cell: str, degree: int, vtk_degree: int, mirrored: bool = False) -> n
     return np.where(np.abs(table - whole) < 1e-14, whole, table)
 
 
-def _edge_points(corners: np.ndarray, edges, n: int) -> list[np.ndarray]:
-    """Lattice points inside the edges, each from its first vertex to its second."""
-    return [corners[a] + (corners[b] - corners[a]) // n * i for a, b in edges for i in range(1, n)]
+def _around(cell: str, corners: np.ndarray, n: int) -> list[np.ndarray]:
+    """Corners, then the lattice points inside the edges, each from its first vertex to its second."""
+    return [*corners, *(corners[a] + (corners[b] - corners[a]) // n * i for a, b in _EDGES[cell] for i in range(1, n))]
 
 
-def _interval(corners: np.ndarray, n: int) -> list[np.ndarray]:
-    """Ends, then the points between."""
-    return [*corners, *_edge_points(corners, _EDGES["interval"], n)]
-
-
-def _triangle(corners: np.ndarray, n: int) -> list[np.ndarray]:
-    """Corners, edges, then the triangle of degree n - 3 inside. `corners` [3, dim] are n lattice steps apart."""
+def _simplex(cell: str, corners: np.ndarray, n: int) -> list[np.ndarray]:
+    """Corners, edges, the insides of the faces of a tetrahedron, then the simplex inside, of a degree that is less by
+    the number of corners. `corners` [vertex, dim] are n lattice steps apart."""
     if n == 0:
         return [corners[0]]
-    points = [*corners, *_edge_points(corners, _EDGES["triangle"], n)]
-    if n >= 3:
-        inward = (corners.sum(axis=0) - 3 * corners) // n
-        points += _triangle(corners + inward, n - 3)
+    points, count = _around(cell, corners, n), len(corners)
+    for face in _TETRAHEDRON_FACES if cell == "tetrahedron" and n >= 3 else ():
+        points += _simplex("triangle", corners[list(face)], n)[3 * n :]
+    if n >= count:
+        inward = (corners.sum(axis=0) - count * corners) // n
+        points += _simplex(cell, corners + inward, n - count)
     return points
 
 
-def _tetrahedron(corners: np.ndarray, n: int) -> list[np.ndarray]:
-    """Corners, edges, the insides of the faces, then the tetrahedron of degree n - 4 inside."""
-    if n == 0:
-        return [corners[0]]
-    points = [*corners, *_edge_points(corners, _EDGES["tetrahedron"], n)]
-    if n >= 3:
-        for face in _TETRAHEDRON_FACES:
-            points += _triangle(corners[list(face)], n)[3 * n :]
-    if n >= 4:
-        inward = (corners.sum(axis=0) - 4 * corners) // n
-        points += _tetrahedron(corners + inward, n - 4)
-    return points
-
-
-def _quadrilateral(corners: np.ndarray, n: int) -> list[np.ndarray]:
-    """Corners, edges, then rows along the first axis."""
-    inside = [np.array((i, j)) for j, i in product(range(1, n), repeat=2)]
-    return [*corners, *_edge_points(corners, _EDGES["quadrilateral"], n), *inside]
-
-
-def _hexahedron(corners: np.ndarray, n: int) -> list[np.ndarray]:
-    """Corners, edges, faces (x-, x+, y-, y+, z-, z+), then the inside, the first axis running fastest."""
-    points = [*corners, *_edge_points(corners, _EDGES["hexahedron"], n)]
-    for axis in range(3):
-        for side in (0, n):
-            points += [np.insert((i, j), axis, side) for j, i in product(range(1, n), repeat=2)]
-    return points + [np.array((i, j, k)) for k, j, i in product(range(1, n), repeat=3)]
+def _tensor(cell: str, corners: np.ndarray, n: int) -> list[np.ndarray]:
+    """Corners, edges, faces of a hexahedron (x-, x+, y-, y+, z-, z+), then the inside, the first axis fastest."""
+    points, dim = _around(cell, corners, n), corners.shape[1]
+    for axis, side in product(range(3), (0, n)) if dim == 3 else ():
+        points += [np.insert(place[::-1], axis, side) for place in product(range(1, n), repeat=2)]
+    return points + [np.array(place[::-1]) for place in product(range(1, n), repeat=dim)]

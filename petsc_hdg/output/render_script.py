@@ -14,7 +14,7 @@ BEFORE = 1e-3  # how far lines are before the surface, as a part of its extent
 
 
 def image(seen, lower, upper, pixels, dpi) -> np.ndarray:
-    """The image [row, column, RGBA] of the arrays of a painter.Seen, see rendered.rendered."""
+    """The image [row, column, RGBA] of the arrays of a painter.Seen, see surface.rendered."""
     import pyvista
 
     plotter = pyvista.Plotter(off_screen=True, window_size=pixels.tolist(), lighting="none")

@@ -51,9 +51,8 @@ def colours(values: np.ndarray, name: str | None = None, size: float = 0.0):
                 f"Colour map '{name}' is not known to matplotlib; 'viridis', 'magma', 'coolwarm' are some it has."
             )
         return mpl.colormaps[name], norm
-    return mpl.colors.LinearSegmentedColormap.from_list(
-        "balance" if signed else "dusk", _BALANCE if signed else DUSK, 512
-    ), norm
+    title, ends = ("balance", _BALANCE) if signed else ("dusk", DUSK)
+    return mpl.colors.LinearSegmentedColormap.from_list(title, ends, 512), norm
 
 
 def contrasting(colours: np.ndarray) -> np.ndarray:

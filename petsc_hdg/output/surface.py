@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import subprocess
+import sys
+from dataclasses import asdict, dataclass
+from importlib.util import find_spec
+from io import BytesIO
+from pathlib import Path
 
 import numpy as np
 
@@ -12,12 +17,12 @@ from .arrays import gather_rows
 from .facets import FacetSet, lattice, outline_points, place_keys, skin, steps
 from .painter import Seen
 from .plane import deformed
-from .rendered import rendered
 from .style import FAINT, ROUNDING, colour_bar, colours, new_figure
 
 _TRIANGLES = 5.0  # how many are worth drawing, times dpi squared; each has one colour
 _MOST_STEPS = 40
 _FINER = 2  # pixels of a rendered image for one of the picture, which smooths edges
+_PATIENCE = 120.0  # seconds that PyVista may take for an image
 _FLAT = 0.05  # part of the field's range below which the outer surface shows nothing of it
 
 
@@ -53,8 +58,7 @@ class Surface:
     def edge_keys(self) -> np.ndarray:
         """Numbers [facet, edge] for the places of the edges: the same for two facets that share an edge."""
         lower, size = self.points.min(axis=(0, 1)), np.ptp(self.points, axis=(0, 1)).max()
-        ends = self.points[:, self.outline[:, [0, -1]]]
-        return place_keys(ends.mean(axis=2), lower, size)
+        return place_keys(self.points[:, self.outline[:, [0, -1]]].mean(axis=2), lower, size)
 
 
 def collect_surface(
@@ -121,6 +125,24 @@ def draw_surface(scene: Surface, wish):
     _triad(axes, right, up, (x0, y0), 0.07 * (upper - lower).max())
     colour_bar(figure, bar_axes, ScalarMappable(norm, colour_map), wish.label)
     return figure
+
+
+def rendered(
+    seen: Seen, lower: np.ndarray, upper: np.ndarray, pixels: tuple[int, int], dpi: float
+) -> np.ndarray | None:
+    """An image [row, column, RGBA] of `pixels` (width, height) between corners [2], dpi of them an inch; None where
+    PyVista is not installed or draws nothing."""
+    try:
+        if find_spec("pyvista") is None:
+            return None
+        given, script = BytesIO(), Path(__file__).with_name("render_script.py").read_text(encoding="utf-8")
+        np.savez(given, lower=lower, upper=upper, pixels=pixels, dpi=dpi, **asdict(seen))
+        command = [sys.executable, "-c", script]  # not by its path, whose folder would be searched for packages
+        done = subprocess.run(command, input=given.getvalue(), capture_output=True, timeout=_PATIENCE, check=True)
+        image = np.load(BytesIO(done.stdout))
+        return image if image.shape == (pixels[1], pixels[0], 4) else None
+    except (OSError, ValueError, EOFError, subprocess.SubprocessError):
+        return None
 
 
 def view_axes(azimuth: float, elevation: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

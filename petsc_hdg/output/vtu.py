@@ -55,8 +55,7 @@ def write_vtu(
     """
     path, parts, blocks = given_path("The VTU file", path), [], []
     with collectively(comm):
-        for each in ((cell, degree, points, fields, cell_data), *more):
-            blocks.append(_Block.of(*each, facets))
+        blocks = [_Block.of(*each, facets) for each in ((cell, degree, points, fields, cell_data), *more)]
         if comm.rank == 0:
             check_target(path, ".vtu")
     _agree(comm, [block.signature for block in blocks])
@@ -238,8 +237,7 @@ def array_head(name: str, values: np.ndarray) -> bytes:
 def blocks_head(packed: list[int], total: int) -> bytes:
     """VTK's header of an array of `total` bytes: number of blocks, block size, size of a short last block, and the
     packed sizes [block]."""
-    sizes = [len(packed), BLOCK, total % BLOCK, *packed]
-    return base64.b64encode(np.array(sizes, "<u8").tobytes())
+    return base64.b64encode(np.array([len(packed), BLOCK, total % BLOCK, *packed], "<u8").tobytes())
 
 
 def in_base64(chunks: Iterable[bytes]) -> Iterator[bytes]:

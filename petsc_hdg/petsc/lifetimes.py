@@ -40,6 +40,10 @@ class Context:
         known = _holders.pop(id(self), set())
         if len(known) > 1 and _name(holder) in known:
             _holders[id(self)] = known - {_name(holder)}
+        self.reset(holder)
+
+    def reset(self, holder) -> None:
+        """Forget what was made for the PETSc object."""
 
     @property
     def holders(self) -> int:

@@ -127,11 +127,8 @@ def _of_coordinates(part, shape, field, function) -> np.ndarray:
             f"the function for auxiliary field '{field.name}' returned shape {values.shape} "
             f"for coordinates of shape {x.shape}; it must return {x.shape[:-1]} or {(*x.shape[:-1], field.components)}"
         )
-    return (
-        values.reshape(shape)
-        if values.size == np.prod(shape)
-        else np.broadcast_to(values.reshape(*shape[:2], 1), shape)
-    )
+    components = shape[2] if values.size == np.prod(shape) else 1
+    return np.broadcast_to(values.reshape(*shape[:2], components), shape)
 
 
 def _require_finite(what: str, values: np.ndarray, mesh=None) -> None:

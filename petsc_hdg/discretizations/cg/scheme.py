@@ -12,6 +12,7 @@ from ...codegen import KernelSpec, Launch, in_roles, signature
 from ...errors import OptionError
 from ...mesh.shapes import CELLS, SHAPES
 from ...options import VARIANTS
+from ...reference import is_tensor
 from ..base import cell_fastest, padded
 from ..dofmap import build_dofmaps
 from ..lines import UNROLL
@@ -154,7 +155,7 @@ class ContinuousGalerkin(StrongConditions, PrimalDiscretization):
             return self.options.kernel
         if self.limits.is_gpu and self.is_first_order:
             return "patch"
-        if tensor.takes_lines(self):
+        if is_tensor(self.mesh.cell) and tensor.line_shape(self) is not None:  # a line fits local memory
             return "tensor"
         return "transpose" if self.limits.is_gpu and self.num_dofs > CELL_KERNEL_LIMIT else "cell"
 

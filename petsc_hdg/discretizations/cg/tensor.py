@@ -42,11 +42,6 @@ def check_tensor(disc) -> None:
         )
 
 
-def takes_lines(disc) -> bool:
-    """True if cells have lines, and one fits the device's local memory."""
-    return is_tensor(disc.mesh.cell) and line_shape(disc) is not None
-
-
 def line_flops(disc) -> int:
     """Additions and multiplications of a residual in a cell by tables of lines: axis after axis, there and back."""
     sizes, d = line_sizes(disc), disc.dim

@@ -290,5 +290,4 @@ def _speeds(matrix: np.ndarray, epsilon: float) -> np.ndarray:
     that are rounding, as of a normal along an axis, would become visible in the root, and count as 0."""
     most = np.abs(matrix).max()
     scaled = np.where(np.abs(matrix) > 64 * epsilon * most, matrix, 0.0) / (most or 1.0)
-    power = np.linalg.matrix_power(scaled, 8)
-    return most * np.abs(power).sum(axis=1) ** 0.125
+    return most * np.abs(np.linalg.matrix_power(scaled, 8)).sum(axis=1) ** 0.125

@@ -213,7 +213,6 @@ def _last_rows(line: np.ndarray, places: np.ndarray, before: dict, indices: int)
 
 def _has(factors: np.ndarray, points: int, size: int) -> np.ndarray:
     """Bits of each octet of indices: factors of the first kind inside, of the second anywhere, the flux."""
-    first = factors[:, :points, 0].any(axis=1)
-    bits = first | factors[:, :, 1].any(axis=1) << 1
+    bits = factors[:, :points, 0].any(axis=1) | factors[:, :, 1].any(axis=1) << 1
     bits[size] = 5
     return np.bitwise_or.reduce(bits.reshape(-1, 8), axis=1).astype(np.int32)

@@ -69,8 +69,7 @@ def warp_constant(disc, shape: WarpShape) -> tuple[tuple[str, ...], dict, dict]:
 
 def warp_points(disc, shape: WarpShape) -> tuple[tuple[str, ...], dict, dict]:
     """Sources, tables and macros of condense_warp_points.cl."""
-    values = disc.operator_table(disc.quadrature.points)
-    tables = {"POINT_ROWS": point_rows(values, shape)}
+    tables = {"POINT_ROWS": point_rows(disc.operator_table(disc.quadrature.points), shape)}
     if disc.has_jumps:
         tables["JUMP_ROWS"] = jump_rows(disc.jump_table().reshape(-1, disc.num_functions), shape)
     return (*_CELL, "condense_warp_points.cl"), tables, {"BLOCK_PITCH": 6}

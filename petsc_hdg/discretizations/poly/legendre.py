@@ -17,9 +17,7 @@ CHUNK = 1 << 22  # numbers of a table made at once
 
 def num_basis(dim: int, degree, space: str = "total"):
     """Dimension of the polynomials of total degree `degree`, or of that degree in each coordinate (`tensor`)."""
-    if space == "tensor":
-        return (degree + 1) ** dim
-    return comb(degree + dim, dim)
+    return (degree + 1) ** dim if space == "tensor" else comb(degree + dim, dim)
 
 
 def exponents(dim: int, degree: int, space: str = "total") -> np.ndarray:

@@ -48,12 +48,8 @@ class MatrixSpecs:
         fine, points = self.fine, self.fine.quadrature.num_points
         flags = {"TEST_VALUE": self._tests_value, "TRIAL_VALUE": self._trial_value}
         flags |= {f"{f}_{by}".upper(): (f, by) in self.pairs for f in ("f0", "f1") for by in ("u", "u_x")}
-        macros = {
-            **fine._macros(),
-            "NQ": points,
-            "STATE": fine.flux_macros["STATE"],
-            **{k: int(v) for k, v in flags.items()},
-        }
+        macros = fine._macros() | {k: int(v) for k, v in flags.items()}
+        macros |= {"NQ": points, "STATE": fine.flux_macros["STATE"]}
         sources = fine._sources("poly_items.clh", "poly_basis.clh", "poly_volume_state.clh", "poly_volume_point.clh")
         tables, load = fine._cell_tables(fine.quadrature), (load[0], load[1] * points)
         return self._spec("volume", sources, macros, tables, degree, self.volume_slots, load)

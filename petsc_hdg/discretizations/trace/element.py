@@ -65,10 +65,8 @@ class TraceElement:
 
     def tabulate_facet(self, points: np.ndarray) -> np.ndarray:
         """Basis of one facet [point, node] at points [point, dim - 1] of the reference facet."""
-        kind = facet_cell(self.cell)
-        return _vandermonde(kind, self.degree, points) @ np.linalg.inv(
-            _vandermonde(kind, self.degree, self.facet_nodes)
-        )
+        at_points, at_nodes = (_vandermonde(facet_cell(self.cell), self.degree, x) for x in (points, self.facet_nodes))
+        return at_points @ np.linalg.inv(at_nodes)
 
 
 def _nodes(kind: str, degree: int) -> np.ndarray:
@@ -82,7 +80,5 @@ def _nodes(kind: str, degree: int) -> np.ndarray:
 
 def _vandermonde(kind: str, degree: int, points: np.ndarray) -> np.ndarray:
     """Orthonormal polynomials [point, function]."""
-    table = basix.tabulate_polynomials(
-        basix.PolynomialType.legendre, basix.CellType[kind], degree, np.ascontiguousarray(points)
-    )
-    return np.asarray(table).T
+    points, polynomials = np.ascontiguousarray(points), basix.PolynomialType.legendre
+    return np.asarray(basix.tabulate_polynomials(polynomials, basix.CellType[kind], degree, points)).T

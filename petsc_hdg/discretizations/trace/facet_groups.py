@@ -126,12 +126,8 @@ def _relative(neighbours: np.ndarray, facet: np.ndarray, first: np.ndarray, face
     place = np.cumsum(far.reshape(count, -1), axis=1)
     start = np.concatenate([[0], np.cumsum(place[:, -1])])[:count] if count else np.zeros(0)
     numbers = (found + first[:, None])[far]
-    number = LOWEST + place.reshape(found.shape) - 1
-    return (
-        np.append(numbers, 0).astype(np.int32),
-        start,
-        np.where(far, number, found).astype(np.int16).view(np.uint16),
-    )
+    number = np.where(far, LOWEST + place.reshape(found.shape) - 1, found)
+    return np.append(numbers, 0).astype(np.int32), start, number.astype(np.int16).view(np.uint16)
 
 
 @dataclass(frozen=True)

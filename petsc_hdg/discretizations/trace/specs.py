@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 from ...codegen import KernelSpec
 from ..block_specs import block_specs
@@ -132,13 +132,7 @@ class TraceSpecs:
     def symmetric_blocks(self, shape: SymmetricShape) -> dict[str, KernelSpec]:
         """Kernels of trace_symmetric.cl, by name."""
         tested = min(ASYMMETRY_CELLS, self.limits.max_work_group)
-        macros = {
-            "CELLS": shape.cells,
-            "PARTS": shape.parts,
-            "CHUNK": shape.chunk,
-            "STEP": shape.step,
-            "TESTED": tested,
-        }
+        macros = {name.upper(): size for name, size in asdict(shape).items()} | {"TESTED": tested}
         sizes = {"pairs": 64, "own": 64, "product": shape.threads, "cut": 64, "column": 64, "asymmetry": tested}
         return self._of_facets("symmetric", sizes, macros)
 

@@ -217,8 +217,7 @@ class _Outlines:
         named = {}
         for name, rows in whole.names.items():
             keys = self._keys(rows)
-            mine = np.isin(old, keys)
-            kept = np.isin(keys, of_cells)
-            both = np.concatenate([np.stack([tail[mine], head[mine]], axis=1), rows[kept]])
+            new = np.stack([tail, head], axis=1)[np.isin(old, keys)]
+            both = np.concatenate([new, rows[np.isin(keys, of_cells)]])
             named[name] = np.unique(np.sort(both, axis=1), axis=0)
         return named

@@ -229,8 +229,7 @@ class Recovery:
                 f"{self.disc.name} with -cg_condense has no fluxes of facets; leave -cg_condense out or give hdg_gpu"
             )
         cells, facets = self.disc.mesh.boundary_facets(label, side is not None, side)
-        through = self.fluxes(x, t)[0][cells, facets].sum(axis=0)
-        return self.disc.mesh.comm.allreduce(through)
+        return self.disc.mesh.comm.allreduce(self.fluxes(x, t)[0][cells, facets].sum(axis=0))
 
 
 class KeptRecovery:

@@ -17,8 +17,7 @@ def check_poly(operator) -> None:
 
     Raises DeviceError naming the kernel and the difference.
     """
-    checks = {"poly_expand": _check_expand, "poly_restrict": _check_restrict}
-    compare(operator, checks, nullcontext)
+    compare(operator, {"poly_expand": _check_expand, "poly_restrict": _check_restrict}, nullcontext)
     check_sipg(operator.fine)
 
 

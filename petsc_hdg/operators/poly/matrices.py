@@ -9,14 +9,7 @@ import numpy as np
 from ...device import Kernel
 from ...device.halo_peers import halo_kernel
 from ...discretizations.poly.matrix import Blocks, Layout
-from ...discretizations.poly.matrix_specs import (
-    MatrixSpecs,
-    bundles,
-    facet_laps,
-    facet_steps,
-    split_rows,
-    volume_laps,
-)
+from ...discretizations.poly.matrix_specs import MatrixSpecs, bundles, facet_laps, facet_steps, split_rows, volume_laps
 from ...discretizations.poly.scheme import FACETS_BY_STEPS
 
 
@@ -107,9 +100,8 @@ class PolytopicMatrices:
         n = blocks.unknowns.astype(float)
         if part == "volume":
             cells = np.diff(self.disc.polytopes.cells[0])
-            return int(
-                2 * self.specs.volume_slots * fine.quadrature.num_points * (cells * n[: blocks.count] ** 2).sum()
-            )
+            points = cells * fine.quadrature.num_points
+            return int(2 * self.specs.volume_slots * (points * n[: blocks.count] ** 2).sum())
         own, other = n[blocks.own], np.where(blocks.other >= 0, n[np.maximum(blocks.other, 0)], 0)
         points = np.diff(blocks.bounds) * fine.facet_rules[0][0].num_points
         return int(2 * self.specs.facet_slots * (points * (own * own + own * other)).sum())
@@ -126,10 +118,7 @@ class _Work:
         self.faces = to_device(blocks.faces, "polytopes")
         self.interfaces = to_device(layout.interfaces, "polytopes")
         self.sizes = to_device(matrices.disc.numbering.sizes, "polytopes")
-        self.launches = [
-            *self.launches_of("volume", layout.volumes),
-            *self.launches_of("facets", layout.facets),
-        ]
+        self.launches = [*self.launches_of("volume", layout.volumes), *self.launches_of("facets", layout.facets)]
         self.steps = self._find_steps()
 
     def launches_of(self, part: str, groups):

@@ -115,9 +115,8 @@ def _called(source, node) -> str:
 
 def is_null(node) -> bool:
     """Return True for the pointer to nothing."""
-    return getattr(node, "name", None) in ("NULL", "nullptr") or (
-        isinstance(node, c_ast.Constant) and node.value == "0"
-    )
+    is_zero = isinstance(node, c_ast.Constant) and node.value == "0"
+    return is_zero or getattr(node, "name", None) in ("NULL", "nullptr")
 
 
 def is_member(node) -> bool:
@@ -130,7 +129,17 @@ def _nulls(arguments: list) -> frozenset[int]:
     return frozenset(k for k, node in enumerate(arguments) if isinstance(node, c_ast.ID) and is_null(node))
 
 
-class Calls:
+class Reads:
+    """What reads the nodes of a text, which is its `source`."""
+
+    source: Source
+
+    def _error(self, node, message: str) -> Exception:
+        """An error that names the line of a node."""
+        return self.source.error(line_of(node), message)
+
+
+class Calls(Reads):
     """Reads calls in a scope; Expressions, which extends this, reads everything else.
 
     `helpers` finds the user's functions; `constants` maps names of constants to their numbers, `members` those of the
@@ -150,8 +159,7 @@ class Calls:
             return real(self.read(arguments[0]))
         values = [self.read(argument) for argument in arguments]
         if name in names.GENERIC:
-            all_int = all(value.type == INT for value in values)
-            builtin = names.GENERIC[name][0 if all_int else 1]
+            builtin = names.GENERIC[name][0 if all(value.type == INT for value in values) else 1]
         else:
             builtin = names.canonical(name)
         if builtin is None:
@@ -166,10 +174,8 @@ class Calls:
             if kind == "i" and value.type != INT:
                 hint = "; use fabs or PetscAbsReal for reals" if builtin == "abs" else ""
                 raise self.source.error(line, f"argument {position} of {name} must be an integer{hint}")
-        arguments = tuple(
-            real(value) if kind == "r" else value for kind, value in zip(row.arguments, values, strict=False)
-        )
-        value = Call(builtin, arguments, row.result)
+        pairs = zip(row.arguments, values, strict=True)
+        value = Call(builtin, tuple(real(value) if kind == "r" else value for kind, value in pairs), row.result)
         is_test = row.result == INT and "r" in row.arguments  # C says "not 0" where it is true, OpenCL C says 1
         return Binary("!=", value, Num("0", INT), INT) if is_test else value
 
@@ -192,9 +198,8 @@ class Calls:
         for position in function.unused:
             self._ignored(arguments[position])
         arguments = [node for position, node in enumerate(arguments) if position not in function.unused]
-        values = tuple(
-            self._argument(function, parameter, node) for parameter, node in zip(given, arguments, strict=False)
-        )
+        pairs = zip(given, arguments, strict=True)
+        values = tuple(self._argument(function, parameter, node) for parameter, node in pairs)
         if len(given) < len(function.parameters):  # the members of the context that it reads
             values += (Ref(self.scope.find("constants").name, Num("0", INT), line),)
         return HelperCall(function.name, values, function.result or "", line)
@@ -205,26 +210,21 @@ class Calls:
             self.reference(node)
 
     def _argument(self, function, parameter: Symbol, node):
-        line = line_of(node)
         if not parameter.extents:
             value = self.read(node)
             if parameter.type == INT and value.type == REAL and is_member(node):
                 return Unary("(int)", value, INT)  # a whole number in the user's structure, and here a named constant
             if parameter.type == INT and value.type == REAL:
-                raise self.source.error(
-                    line, f"'{parameter.name.rstrip('_')}' of helper '{function.name}' must be an integer"
+                raise self._error(
+                    node, f"'{parameter.name.rstrip('_')}' of helper '{function.name}' must be an integer"
                 )
             return real(value) if parameter.type == REAL else value
         ref = self.reference(node)
         symbol = self.scope.symbols[ref.name]
         if symbol.type != parameter.type:
-            raise self.source.error(
-                line, f"an array of {symbol.type} is passed where one of {parameter.type} is needed"
-            )
+            raise self._error(node, f"an array of {symbol.type} is passed where one of {parameter.type} is needed")
         if parameter.name in function.outputs and symbol.const:
-            raise self.source.error(
-                line, f"'{base_name(node)}' is an input or const, and the helper function writes to it"
-            )
+            raise self._error(node, f"'{base_name(node)}' is an input or const, and the helper function writes to it")
         return ref
 
     def _unknown_function(self, name: str, line: int) -> Exception:

@@ -4,38 +4,34 @@ from __future__ import annotations
 
 from pycparser import c_ast
 
-from petsc_hdg.physics.lowering.calls import is_member, real
+from petsc_hdg.physics.lowering.calls import Reads, is_member, real
 from petsc_hdg.physics.lowering.expressions import Expressions, scalar_type
 from petsc_hdg.physics.text.parse import line_of
 from petsc_hdg.physics.tree import ir
 from petsc_hdg.physics.tree.ir import INT, REAL, Binary, Num, Symbol, Unary
 
 
-class Declarations:
+class Declarations(Reads):
     """Reads declarations of variables in the scope of `expressions`. Statements extends this."""
 
     def __init__(self, expressions: Expressions, result: str | None = None):
-        self.expressions, self.scope, self.source, self.result = (
-            expressions,
-            expressions.scope,
-            expressions.source,
-            result,
-        )
+        self.expressions, self.result = expressions, result
+        self.scope, self.source = expressions.scope, expressions.source
 
     def declaration(self, node, bind) -> tuple:
         """A local variable; `bind(name, symbol)` makes it visible."""
         line = line_of(node)
         if isinstance(node.type, c_ast.FuncDecl):
-            raise self.source.error(line, f"'{node.name}' declares a function; define it in `helpers`")
+            raise self._error(node, f"'{node.name}' declares a function; define it in `helpers`")
         if bind == self.scope.bind and self.scope.in_this_block(node.name):
-            raise self.source.error(line, f"'{node.name}' is declared twice")
+            raise self._error(node, f"'{node.name}' is declared twice")
         if self._is_context(node):
             self.scope.contexts.add(node.name)
             return ()
         kind, extents, pointer = self.variable_type(node)
         if node.storage and "static" in node.storage and "const" not in node.quals:
-            raise self.source.error(
-                line, f"'{node.name}' is static: a pointwise function cannot remember values between points"
+            raise self._error(
+                node, f"'{node.name}' is static: a pointwise function cannot remember values between points"
             )
         if pointer and node.init is None and node.name in self.scope.allocated:
             pointer, extents = False, (self._extent(self.scope.allocated[node.name]),)
@@ -44,7 +40,7 @@ class Declarations:
         init = self._initialiser(node, kind, extents)
         if extents == (None,):
             if init is None:
-                raise self.source.error(line, f"the array '{node.name}' needs a size")
+                raise self._error(node, f"the array '{node.name}' needs a size")
             extents = (Num(str(len(init)), INT),)
         symbol = Symbol(self.scope.fresh(node.name), kind, extents, const="const" in node.quals)
         bind(node.name, symbol)
@@ -68,29 +64,26 @@ class Declarations:
             elif isinstance(inner, c_ast.ArrayDecl) and not pointer:
                 extents.append(None if inner.dim is None else self._extent(inner.dim))
             else:
-                raise self.source.error(
-                    line_of(node), f"the type of '{node.name}' is not supported; use numbers, arrays or a plain pointer"
+                raise self._error(
+                    node, f"the type of '{node.name}' is not supported; use numbers, arrays or a plain pointer"
                 )
             inner = inner.type
         kind = scalar_type(inner.type.names) if isinstance(inner.type, c_ast.IdentifierType) else None
         if kind is None:
-            raise self.source.error(
-                line_of(node), f"the type of '{node.name}' is not supported; use PetscReal, PetscScalar or PetscInt"
+            raise self._error(
+                node, f"the type of '{node.name}' is not supported; use PetscReal, PetscScalar or PetscInt"
             )
         return kind, tuple(extents), pointer
 
     def _extent(self, node):
         extent = self.expressions.read(node)
         if extent.type != INT:
-            raise self.source.error(line_of(node), "the size of an array must be an integer")
+            raise self._error(node, "the size of an array must be an integer")
         return extent
 
     def _alias(self, node, kind: str, bind) -> tuple:
-        line = line_of(node)
         if node.init is None:
-            raise self.source.error(
-                line, f"the pointer '{node.name}' must be set where it is declared, e.g. = &u[uOff[1]]"
-            )
+            raise self._error(node, f"the pointer '{node.name}' must be set where it is declared, e.g. = &u[uOff[1]]")
         constant = "const" in node.quals or "const" in getattr(node.type.type, "quals", ())
         symbol, made = self._bound(node.name, node.init, kind, constant)
         bind(node.name, symbol)
@@ -104,7 +97,7 @@ class Declarations:
         target = self.expressions.reference(init)
         pointed = self.scope.symbols[target.name]
         if pointed.type != kind:
-            raise self.source.error(line, f"the pointer '{name}' is to {kind}, and what it points to is {pointed.type}")
+            raise self._error(init, f"the pointer '{name}' is to {kind}, and what it points to is {pointed.type}")
         symbol = Symbol(self.scope.fresh(name), kind, (None,), const=pointed.const or constant, pointer=True)
         self.scope.symbols[symbol.name] = symbol
         return symbol, (ir.Alias(symbol, target, line),)
@@ -123,13 +116,13 @@ class Declarations:
             return None
         if not isinstance(node.init, c_ast.InitList):
             if extents:
-                raise self.source.error(line_of(node), f"the array '{node.name}' needs its values in braces")
+                raise self._error(node, f"the array '{node.name}' needs its values in braces")
             value = self.expressions.read(node.init)
             if kind == INT and value.type == REAL and is_member(node.init):
                 return Unary("(int)", value, INT)  # a whole number in the user's structure, and here a named constant
             return self._converted(value, kind, node.name, line_of(node))
         if not extents:
-            raise self.source.error(line_of(node), f"'{node.name}' is one number and cannot be set to a list")
+            raise self._error(node, f"'{node.name}' is one number and cannot be set to a list")
         return tuple(self._flat_list(node.init, kind, node.name, extents))
 
     def _flat_list(self, node, kind: str, name: str, extents: tuple) -> list:
@@ -142,9 +135,7 @@ class Declarations:
                     inner += [Num("0.0" if kind == REAL else "0", kind)] * (width.value - len(inner))
                 values += inner
             elif isinstance(entry, c_ast.NamedInitializer):
-                raise self.source.error(
-                    line_of(node), f"named initialisers are not supported; list the values of '{name}' in order"
-                )
+                raise self._error(node, f"named initialisers are not supported; list the values of '{name}' in order")
             else:
                 values.append(self._converted(self.expressions.read(entry), kind, name, line_of(node)))
         return values

@@ -11,19 +11,7 @@ from petsc_hdg.physics.lowering import names
 from petsc_hdg.physics.lowering.calls import Calls, base_name, is_null, real
 from petsc_hdg.physics.lowering.names import Part
 from petsc_hdg.physics.text.parse import INT_TYPES, OTHER_RANGE, REAL_TYPES, line_of
-from petsc_hdg.physics.tree.ir import (
-    INT,
-    REAL,
-    Binary,
-    Element,
-    Expr,
-    Name,
-    Num,
-    Ref,
-    Select,
-    Symbol,
-    Unary,
-)
+from petsc_hdg.physics.tree.ir import INT, REAL, Binary, Element, Expr, Name, Num, Ref, Select, Symbol, Unary
 
 _WORDS = {"CompoundLiteral": "a compound literal", "InitList": "a list in braces"}
 _COMPARISONS = ("<", ">", "<=", ">=", "==", "!=", "&&", "||")
@@ -44,7 +32,7 @@ class Expressions(Calls):
         method = getattr(self, f"_{type(node).__name__.lower()}", None)
         if method is None:
             kind = type(node).__name__
-            raise self.source.error(line_of(node), f"{_WORDS.get(kind, repr(kind))} is not supported in an expression")
+            raise self._error(node, f"{_WORDS.get(kind, repr(kind))} is not supported in an expression")
         return method(node)
 
     def condition(self, node) -> Expr:
@@ -75,13 +63,13 @@ class Expressions(Calls):
         if not isinstance(node, (c_ast.ID, c_ast.ArrayRef)) and not (
             isinstance(node, c_ast.UnaryOp) and node.op == "*"
         ):
-            raise self.source.error(line_of(node), "only a variable or an element of an array can be assigned to")
+            raise self._error(node, "only a variable or an element of an array can be assigned to")
         place = self._id(node, constants=False) if isinstance(node, c_ast.ID) else self.read(node)
         if isinstance(place, Select):
-            raise self.source.error(line_of(node), f"the pointer '{base_name(node)}' is chosen by ?: and is only read")
+            raise self._error(node, f"the pointer '{base_name(node)}' is chosen by ?: and is only read")
         symbol = self.scope.symbols[place.name]
         if symbol.const:
-            raise self.source.error(line_of(node), f"'{base_name(node)}' is an input or const and cannot be written")
+            raise self._error(node, f"'{base_name(node)}' is an input or const and cannot be written")
         return place
 
     def reference(self, node) -> Ref:
@@ -101,20 +89,20 @@ class Expressions(Calls):
         if isinstance(node, (c_ast.ID, c_ast.ArrayRef)):
             symbol, indices, part = self._chain(node)
             if symbol is not None and symbol.choice:
-                raise self.source.error(
-                    line, f"the pointer '{base_name(node)}' is chosen by ?: and only its elements are read"
+                raise self._error(
+                    node, f"the pointer '{base_name(node)}' is chosen by ?: and only its elements are read"
                 )
             if symbol is not None and len(indices) < len(symbol.extents):
                 start = _flatten(symbol, indices)
                 return Ref(symbol.name, part.index(start) if part else start, line)
-        raise self.source.error(line, "an array is needed here: its name, &name[i] or &name")
+        raise self._error(node, "an array is needed here: its name, &name[i] or &name")
 
     # One method for each kind of node that pycparser makes.
 
     def _constant(self, node) -> Num:
         if node.type in ("char", "string"):
-            raise self.source.error(line_of(node), f"the text {node.value} is not supported; only numbers are")
-        whole, line = node.value.lower(), line_of(node)
+            raise self._error(node, f"the text {node.value} is not supported; only numbers are")
+        whole = node.value.lower()
         hexadecimal = whole.startswith("0x")
         is_real = "p" in whole or (not hexadecimal and any(character in whole for character in ".e"))
         if is_real and not hexadecimal and whole.endswith("l") and Fraction(whole[:-1]) == float(whole[:-1]):
@@ -122,15 +110,15 @@ class Expressions(Calls):
         text = whole if is_real else whole.rstrip("l")
         if not text[-1].isdigit() and not (hexadecimal and not is_real and text[-1] != "u") and text[-1] != ".":
             meant = {"u": "unsigned", "f": "of single precision"}.get(text[-1], "of another precision")
-            raise self.source.error(line, f"{node.value} is {meant}, which is not supported; leave out the suffix")
+            raise self._error(node, f"{node.value} is {meant}, which is not supported; leave out the suffix")
         if is_real:
             return Num(text, REAL)
         try:
             value = int(text, 8) if _OCTAL.fullmatch(text) else int(text, 0)
         except ValueError:
-            raise self.source.error(line, f"{node.value} is no number of C; one that begins with 0 is octal") from None
+            raise self._error(node, f"{node.value} is no number of C; one that begins with 0 is octal") from None
         if value > _LARGEST:
-            raise self.source.error(line, f"{node.value} does not fit into a PetscInt of 32 bits; write {value}.0")
+            raise self._error(node, f"{node.value} does not fit into a PetscInt of 32 bits; write {value}.0")
         return Num(str(value), INT)
 
     def _id(self, node, constants: bool = True) -> Expr:
@@ -140,18 +128,18 @@ class Expressions(Calls):
             if is_input and node.name in self.scope.parts:
                 owner = self.scope.parts[node.name][0].owner
                 message = f"'{node.name}' may be PETSc's number of this name or of {owner}; rename the latter"
-                raise self.source.error(line, message)
+                raise self._error(node, message)
             return Name(symbol.name, symbol.type)
         own = symbol is None or symbol.name in [part.array for part in self.scope.parts.get(node.name, ())]
         part = self._part(node.name, line) if own else None  # `u` is a number for a field u, as `T` for a field T
         if part is not None and part.is_number:
             return Element(part.array, part.index(Num("0", INT)), REAL, line)
         if part is not None or symbol is not None:
-            raise self.source.error(line, f"'{node.name}' is an array; write {node.name}[i]")
+            raise self._error(node, f"'{node.name}' is an array; write {node.name}[i]")
         if node.name in self.constants:
             if self.scope.find("constants") is None:
-                raise self.source.error(
-                    line, f"a helper function does not see the constant '{node.name}'; pass it as an argument"
+                raise self._error(
+                    node, f"a helper function does not see the constant '{node.name}'; pass it as an argument"
                 )
             return self._constant_number(self.constants[node.name], line)
         number = _number(node.name)
@@ -187,19 +175,18 @@ class Expressions(Calls):
 
     def _member(self, node, name: str) -> int:
         """The number of the constant that is a member of the context, or an element of one: `xmax[1]`."""
-        line = line_of(node)
         if not self.is_context(node.name):
-            raise self.source.error(line, names.MEMBERS)
+            raise self._error(node, names.MEMBERS)
         if self.scope.find("constants") is None:
-            raise self.source.error(
-                line, f"a helper function does not see the member '{name}' of the context; pass it as an argument"
+            raise self._error(
+                node, f"a helper function does not see the member '{name}' of the context; pass it as an argument"
             )
         for known in (CONTEXT + name, name):
             if known in self.members:
                 return self.members[known]
         wanted = CONTEXT + name if name in names.RESERVED else name
-        raise self.source.error(
-            line,
+        raise self._error(
+            node,
             f"the member '{name}' of the context is memory of the host; give its value in constants={{'{wanted}': …}}",
         )
 
@@ -222,12 +209,12 @@ class Expressions(Calls):
         symbol, indices, part = self._chain(node)
         line = line_of(node)
         if symbol is None:
-            raise self.source.error(line, "only a named array can be indexed")
+            raise self._error(node, "only a named array can be indexed")
         if not symbol.extents:
-            raise self.source.error(line, f"'{base_name(node)}' is one number and has no elements; leave out the [ ]")
+            raise self._error(node, f"'{base_name(node)}' is one number and has no elements; leave out the [ ]")
         if len(indices) != len(symbol.extents):
-            raise self.source.error(
-                line, f"'{base_name(node)}' takes {len(symbol.extents)} indices, here it has {len(indices)}"
+            raise self._error(
+                node, f"'{base_name(node)}' takes {len(symbol.extents)} indices, here it has {len(indices)}"
             )
         bounds = tuple(zip(indices, symbol.extents, strict=False)) if len(indices) > 1 or part else ()
         index = _flatten(symbol, indices)
@@ -257,8 +244,8 @@ class Expressions(Calls):
         """PETSc's array of all fields, read without an offset, where a later field has its name."""
         for part in self.scope.parts.get(node.name, ()):
             if part.array == symbol.name and part.first:
-                raise self.source.error(
-                    line_of(node),
+                raise self._error(
+                    node,
                     f"{node.name}[i] is PETSc's array of all fields, and {part.owner} is not its first; give the field "
                     f"another name, or write {symbol.name[0]}Off where you mean PETSc's",
                 )
@@ -271,40 +258,40 @@ class Expressions(Calls):
     def _integer(self, node, what: str) -> Expr:
         expr = self.read(node)
         if expr.type != INT:
-            raise self.source.error(line_of(node), f"{what} must be an integer, this one is real")
+            raise self._error(node, f"{what} must be an integer, this one is real")
         return expr
 
     def _unaryop(self, node) -> Expr:
         op, line = node.op, line_of(node)
         if op in ("++", "--", "p++", "p--"):
-            raise self.source.error(line, f"{op.strip('p')} {_NO_SIDE_EFFECT}")
+            raise self._error(node, f"{op.strip('p')} {_NO_SIDE_EFFECT}")
         if op == "sizeof":
-            raise self.source.error(line, "sizeof is not supported")
+            raise self._error(node, "sizeof is not supported")
         if op == "*":
             if isinstance(node.expr, c_ast.Constant):
-                raise self.source.error(line, "C has no operator **; write pow(a, b), or PetscSqr(a)")
+                raise self._error(node, "C has no operator **; write pow(a, b), or PetscSqr(a)")
             if isinstance(node.expr, c_ast.ID) and (chosen := self._choice(node.expr)):
                 return _element(chosen, Num("0", INT), line)
             ref = self.reference(node.expr)
             symbol = self.scope.symbols[ref.name]
             if isinstance(node.expr, c_ast.BinaryOp):
-                raise self.source.error(line, "pointer arithmetic is not supported; write p[i] for *(p + i)")
+                raise self._error(node, "pointer arithmetic is not supported; write p[i] for *(p + i)")
             return Element(ref.name, ref.offset, symbol.type, line)
         if op == "&":
-            raise self.source.error(line, "an address can only be passed to a helper function")
+            raise self._error(node, "an address can only be passed to a helper function")
         operand = self.read(node.expr)
         if op == "~" and operand.type != INT:
-            raise self.source.error(line, "'~' needs an integer")
+            raise self._error(node, "'~' needs an integer")
         return Unary(op, operand, INT if op == "!" else operand.type)
 
     def _binaryop(self, node) -> Expr:
-        left, right, line = self.read(node.left), self.read(node.right), line_of(node)
+        left, right = self.read(node.left), self.read(node.right)
         if node.op in _INT_ONLY and REAL in (left.type, right.type):
-            raise self.source.error(line, f"'{node.op}' needs integers; use pow or fmod for reals")
+            raise self._error(node, f"'{node.op}' needs integers; use pow or fmod for reals")
         if node.op == "/" and isinstance(left, Num) and isinstance(right, Num) and INT == left.type == right.type:
             if right.value == 0 or left.value % right.value:
-                raise self.source.error(
-                    line, f"{left.text}/{right.text} is a division of integers in C; write {left.text}.0/{right.text}"
+                raise self._error(
+                    node, f"{left.text}/{right.text} is a division of integers in C; write {left.text}.0/{right.text}"
                 )
         common = REAL if REAL in (left.type, right.type) else INT
         return Binary(node.op, left, right, INT if node.op in _COMPARISONS else common)
@@ -317,22 +304,20 @@ class Expressions(Calls):
         return Select(self.condition(node.cond), then, other, common)
 
     def _cast(self, node) -> Expr:
-        operand, line = self.read(node.expr), line_of(node)
+        operand = self.read(node.expr)
         words = getattr(getattr(node.to_type.type, "type", None), "names", None)
         if words is None:
-            raise self.source.error(line, "a cast to a pointer is not supported")
+            raise self._error(node, "a cast to a pointer is not supported")
         kind = scalar_type(words)
         if kind is None:
-            raise self.source.error(
-                line, f"a cast to {' '.join(words)} is not supported; cast to PetscReal or PetscInt"
-            )
+            raise self._error(node, f"a cast to {' '.join(words)} is not supported; cast to PetscReal or PetscInt")
         return operand if operand.type == kind else real(operand) if kind == REAL else Unary("(int)", operand, INT)
 
     def _assignment(self, node) -> Expr:
-        raise self.source.error(line_of(node), f"'{node.op}' {_NO_SIDE_EFFECT} (or did you mean '=='?)")
+        raise self._error(node, f"'{node.op}' {_NO_SIDE_EFFECT} (or did you mean '=='?)")
 
     def _exprlist(self, node) -> Expr:
-        raise self.source.error(line_of(node), "a comma between expressions is not supported here")
+        raise self._error(node, "a comma between expressions is not supported here")
 
     def _unknown(self, name: str, line: int) -> Exception:
         if self.helpers.has(name) or names.canonical(name):

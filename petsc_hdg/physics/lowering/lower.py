@@ -176,8 +176,7 @@ def _program(source, scope, helpers, constants, body, key, signature, inputs, li
 
 
 def _function(scope: Scope, helpers, constants, body, name, result, parameters, line, members=None) -> Function:
-    expressions = Expressions(scope, helpers, dict(constants), members)
-    statements = Statements(expressions, result)
+    statements = Statements(Expressions(scope, helpers, dict(constants), members), result)
     scope.push()
     scope.allocated = allocated(body)
     code = statements.sequence(body.block_items or [])
@@ -191,8 +190,7 @@ def _helper(helpers: Helpers, name: str, nulls: frozenset[int]) -> Function:
     node, source = helpers.parsed.functions[name], helpers.parsed.source
     reasons = {word: f"a helper function sees only its own arguments; pass {word} as one" for word in ALL_INPUTS}
     scope = Scope(source, (symbol("dim"),), reasons, _late(helpers.parsed, lambda: scope))
-    expressions = Expressions(scope, helpers, {})
-    typing = Declarations(expressions)
+    typing = Declarations(Expressions(scope, helpers, {}))
     parameters: dict[int, Symbol] = {}
     unused = set()
     for position, parameter in enumerate(node.decl.type.args.params if node.decl.type.args else []):

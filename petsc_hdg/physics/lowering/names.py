@@ -94,15 +94,8 @@ PRECISION_CONSTANTS = {
     "PETSC_NINFINITY": -4.4942328371557893e307,
 }
 # Names that no constant of the user's can have.
-RESERVED = {
-    *(set(ALL_INPUTS) - {"g"}),
-    *CONSTANTS,
-    *INT_CONSTANTS,
-    *REAL_TYPES,
-    *INT_TYPES,
-    *_C_WORDS.split(),
-    *_ARGUMENTS.split(),
-}
+RESERVED = {*CONSTANTS, *INT_CONSTANTS, *REAL_TYPES, *INT_TYPES, *_C_WORDS.split(), *_ARGUMENTS.split(), *ALL_INPUTS}
+RESERVED -= {"g"}
 
 
 def canonical(name: str) -> str | None:

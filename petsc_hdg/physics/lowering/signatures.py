@@ -55,13 +55,8 @@ class Signature:
 
 def symbol(name: str) -> Symbol:
     """The input called `name`."""
-    if name in _INTS:
-        return Symbol(name, INT, (), const=True)
-    if name in _INT_ARRAYS:
-        return Symbol(name, INT, (None,), const=True)
-    if name in _REALS:
-        return Symbol(name, REAL, (), const=True)
-    return Symbol(name, REAL, (None,), const=True)
+    kind = INT if name in _INTS + _INT_ARRAYS else REAL
+    return Symbol(name, kind, () if name in _INTS + _REALS else (None,), const=True)
 
 
 def _point(output: str, boundary: bool = False, jacobian: bool = False) -> Signature:

@@ -43,40 +43,40 @@ class Statements(Declarations):
 
     def read(self, node) -> tuple:
         """The statements that one statement of C becomes."""
-        if node is None or isinstance(node, c_ast.EmptyStatement):
-            return ()
+        match node:
+            case None | c_ast.EmptyStatement():
+                return ()
+            case c_ast.Compound():
+                return self.block(node)
+            case c_ast.DeclList(decls=items) | c_ast.ExprList(exprs=items):
+                return self.sequence(items)
+            case c_ast.Decl():
+                return self.declaration(node, self.scope.bind)
+            case c_ast.While() | c_ast.DoWhile():
+                condition, body = self.expressions.condition(node.cond), self.block(node.stmt)
+                return (ir.Loop(condition, (), body, isinstance(node, c_ast.DoWhile), line_of(node)),)
+            case c_ast.Break() | c_ast.Continue():
+                return (ir.Jump(type(node).__name__.lower(), line_of(node)),)
+            case c_ast.Return():
+                return self._returned(node.expr, line_of(node))
         kind = type(node).__name__
         if kind in _REFUSED:
-            raise self.source.error(line_of(node), _REFUSED[kind])
+            raise self._error(node, _REFUSED[kind])
         method = getattr(self, f"_{kind.lower()}", None)
         if method is None:
-            raise self.source.error(
-                line_of(node), "this statement has no effect; assign to a variable or call a helper function"
-            )
+            raise self._error(node, "this statement has no effect; assign to a variable or call a helper function")
         return method(node)
-
-    def _compound(self, node) -> tuple:
-        return self.block(node)
 
     def _id(self, node) -> tuple:
         if node.name in _IGNORED:
             return ()
-        raise self.source.error(line_of(node), f"the statement '{node.name}' has no effect")
+        raise self._error(node, f"the statement '{node.name}' has no effect")
 
     def _cast(self, node) -> tuple:
         words = getattr(getattr(node.to_type.type, "type", None), "names", None)
         if words == ["void"]:
             return ()
-        raise self.source.error(line_of(node), "this statement has no effect")
-
-    def _decllist(self, node) -> tuple:
-        return self.sequence(node.decls)
-
-    def _exprlist(self, node) -> tuple:
-        return self.sequence(node.exprs)
-
-    def _decl(self, node) -> tuple:
-        return self.declaration(node, self.scope.bind)
+        raise self._error(node, "this statement has no effect")
 
     def _assignment(self, node) -> tuple:
         before, rvalue = (), node.rvalue
@@ -86,13 +86,13 @@ class Statements(Declarations):
             value = self.expressions.read(rvalue)
         target = self.expressions.place(node.lvalue)
         if node.op in ("%=", "<<=", ">>=", "&=", "|=", "^=") and target.type == REAL:
-            raise self.source.error(line_of(node), f"'{node.op}' needs integers")
+            raise self._error(node, f"'{node.op}' needs integers")
         value = self._converted(value, target.type, target.name.rstrip("_"), line_of(node))
         return (*before, ir.Assign(target, node.op, value, line_of(node)))
 
     def _unaryop(self, node) -> tuple:
         if node.op.strip("p") not in ("++", "--"):
-            raise self.source.error(line_of(node), "this statement has no effect")
+            raise self._error(node, "this statement has no effect")
         target = self.expressions.place(node.expr)
         one = Num("1.0" if target.type == REAL else "1", target.type)
         return (ir.Assign(target, node.op.strip("p")[0] + "=", one, line_of(node)),)
@@ -112,9 +112,8 @@ class Statements(Declarations):
             return self._returned(arguments[0] if arguments else None, line)
         if not self.expressions.helpers.has(name):
             self.expressions.read(node)
-            raise self.source.error(line, f"the value of {name} is not used")
-        call = self.expressions.helper_call(name, arguments, line)
-        return (ir.Invoke(call, line),)
+            raise self._error(node, f"the value of {name} is not used")
+        return (ir.Invoke(self.expressions.helper_call(name, arguments, line), line),)
 
     def _if(self, node) -> tuple:
         if (holds := self.expressions.is_there(node.cond)) is not None:
@@ -130,7 +129,7 @@ class Statements(Declarations):
         condition = self.expressions.condition(node.cond) if node.cond else None
         step = self.read(node.next)
         if not all(isinstance(statement, ir.Assign) for statement in step):
-            raise self.source.error(line_of(node), "the last part of a for may only assign to variables")
+            raise self._error(node, "the last part of a for may only assign to variables")
         loop = ir.Loop(condition, step, self.block(node.stmt), False, line_of(node))
         self.scope.pop()
         return (*init, loop)
@@ -146,21 +145,6 @@ class Statements(Declarations):
             return init
         return c_ast.DeclList([_integer_declaration(s) for s in starts], init.coord)
 
-    def _while(self, node) -> tuple:
-        return (ir.Loop(self.expressions.condition(node.cond), (), self.block(node.stmt), False, line_of(node)),)
-
-    def _dowhile(self, node) -> tuple:
-        return (ir.Loop(self.expressions.condition(node.cond), (), self.block(node.stmt), True, line_of(node)),)
-
-    def _break(self, node) -> tuple:
-        return (ir.Jump("break", line_of(node)),)
-
-    def _continue(self, node) -> tuple:
-        return (ir.Jump("continue", line_of(node)),)
-
-    def _return(self, node) -> tuple:
-        return self._returned(node.expr, line_of(node))
-
     def _returned(self, node, line: int) -> tuple:
         if self.result is None:
             return (ir.Return(None, line),)
@@ -171,14 +155,14 @@ class Statements(Declarations):
 
     def _switch(self, node) -> tuple:
         """A switch whose cases each end in break or return becomes a chain of ifs."""
-        value, line = self.expressions.read(node.cond), line_of(node)
+        value = self.expressions.read(node.cond)
         if not isinstance(value, (ir.Name, ir.Element, Num)):
-            raise self.source.error(line, "switch needs a variable; put the value into one first")
+            raise self._error(node, "switch needs a variable; put the value into one first")
         chain, labels = (), []
         cases = []
         for case in node.stmt.block_items or []:
             if not isinstance(case, (c_ast.Case, c_ast.Default)):
-                raise self.source.error(line_of(case), "every statement of a switch must stand under a case")
+                raise self._error(case, "every statement of a switch must stand under a case")
             labels.append(None if isinstance(case, c_ast.Default) else self.expressions.read(case.expr))
             if case.stmts:
                 cases.append((labels, self._case(case), line_of(case)))
@@ -202,12 +186,12 @@ class Statements(Declarations):
         if not jumps and isinstance(last, c_ast.FuncCall):
             jumps = getattr(last.name, "name", "").startswith("PetscFunctionReturn")
         if not jumps:
-            raise self.source.error(line_of(case), "each case of a switch must end in break or return")
+            raise self._error(case, "each case of a switch must end in break or return")
         self.scope.push()
         statements = self.sequence(before if isinstance(last, c_ast.Break) else [*before, last])
         self.scope.pop()
         if _leaves(statements):
-            raise self.source.error(line_of(case), "a break inside an if of a case is not supported; use if and else")
+            raise self._error(case, "a break inside an if of a case is not supported; use if and else")
         return statements
 
 

@@ -13,23 +13,7 @@ from functools import cached_property
 
 from petsc_hdg.physics.functions import BUILTINS
 from petsc_hdg.physics.tree import ir
-from petsc_hdg.physics.tree.ir import (
-    INT,
-    REAL,
-    Binary,
-    Call,
-    Declare,
-    Element,
-    Function,
-    HelperCall,
-    Name,
-    Num,
-    Program,
-    Ref,
-    Select,
-    Symbol,
-    Unary,
-)
+from petsc_hdg.physics.tree.ir import INT, REAL, Binary, Call, Function, Name, Num, Ref, Select, Symbol, Unary
 from petsc_hdg.physics.tree.liveness import prune, roots
 
 ZERO, ONE = Num("0.0", REAL), Num("1.0", REAL)
@@ -132,7 +116,7 @@ def derivative_name(name: str) -> str:
     return f"{name}d" if name.endswith("_") else f"d{name}"
 
 
-def differentiate(program: Program, active: frozenset, sizes: Mapping[str, int]) -> Program | None:
+def differentiate(program: ir.Program, active: frozenset, sizes: Mapping[str, int]) -> ir.Program | None:
     """Derivative of a specialised program along directions of the inputs `active`; None if it is zero.
 
     The parameters of the derivative are the inputs, the directions of the active ones and the derivative of the
@@ -148,12 +132,12 @@ def differentiate(program: Program, active: frozenset, sizes: Mapping[str, int])
     made = dict(helpers)
     body = Tangent(program.main, activity, made).block(program.main.body)
     main = program.main
-    local = Declare(Symbol(output, REAL, (Num(str(sizes[output]), INT),)), (ZERO,), 0)
+    local = ir.Declare(Symbol(output, REAL, (Num(str(sizes[output]), INT),)), (ZERO,), 0)
     inputs = tuple(parameter for parameter in main.parameters if parameter.name != output)
     directions = tuple(_direction(p) for p in main.parameters if p.name in active or p.name == output)
     whole = replace(main, name=f"d_{main.name}", parameters=inputs + directions, body=(local, *body))
     whole = prune(whole, {derivative_name(output)}, made)
-    return Program(program.source, whole, ir.called(whole, made))
+    return ir.Program(program.source, whole, ir.called(whole, made))
 
 
 def _direction(symbol: Symbol) -> Symbol:
@@ -200,7 +184,7 @@ class Tangent:
                 return (replace(node, step=self.block(node.step), body=self.block(node.body)),)
             case ir.Declare() if self.activity.is_active(node.symbol.name):
                 symbol = replace(_direction(node.symbol), const=False)
-                return (Declare(symbol, self._initial(node), node.line), node)
+                return (ir.Declare(symbol, self._initial(node), node.line), node)
             case ir.Alias() if self.activity.is_active(node.symbol.name):
                 return (ir.Alias(_direction(node.symbol), self._named(node.target), node.line), node)
             case ir.Assign() if self.activity.is_active(node.target.name):
@@ -212,7 +196,7 @@ class Tangent:
                 return (replace(node, value=self.of(node.value) or ZERO),)
         return (node,)
 
-    def _initial(self, node: Declare):
+    def _initial(self, node: ir.Declare):
         """Derivative of the value that a variable begins with."""
         if isinstance(node.init, tuple):
             return tuple(self.of(value) or ZERO for value in node.init)
@@ -244,11 +228,11 @@ class Tangent:
                 return Select(node.condition, self.of(node.then) or ZERO, self.of(node.other) or ZERO, REAL)
             case Call():
                 return self._of_call(node)
-            case HelperCall():
+            case ir.HelperCall():
                 return self._derivative_call(node, self.activity.mask(node))[0]
         return self._named(node)
 
-    def _named(self, node: Name | Element | Ref):
+    def _named(self, node: Name | ir.Element | Ref):
         return replace(node, name=derivative_name(node.name))
 
     def _of_binary(self, node: Binary):
@@ -298,7 +282,7 @@ class Tangent:
                 total = add(total, replace(node, arguments=arguments))
         return total
 
-    def _derivative_call(self, call: HelperCall, mask: frozenset) -> tuple[HelperCall, bool]:
+    def _derivative_call(self, call: ir.HelperCall, mask: frozenset) -> tuple[ir.HelperCall, bool]:
         """The call of the helper's derivative, and whether the helper itself must be called after it."""
         function = self.made[call.function]
         derived, alone = self._derived(function, mask)
@@ -308,7 +292,7 @@ class Tangent:
                 rate = self._named(argument) if isinstance(argument, Ref) else self.of(argument)
                 values[derivative_name(parameter.name)] = rate
         arguments = tuple(values[parameter.name] for parameter in derived.parameters)
-        return HelperCall(derived.name, arguments, call.type, call.line), alone
+        return ir.HelperCall(derived.name, arguments, call.type, call.line), alone
 
     def _derived(self, function: Function, mask: frozenset) -> tuple[Function, bool]:
         """Derivative of a helper along its parameters `mask`; whether it leaves the helper's own outputs unwritten."""

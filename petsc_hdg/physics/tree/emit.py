@@ -116,8 +116,7 @@ class Emitter:
             turns = f"turns{self._counted}"
             self._write(depth, f"int {turns} = 0;")
             condition = f"{turns}++ < {MOST_TURNS}" + (f" && ({condition})" if condition else "")
-        head = "do {" if node.test_last else f"for (; {condition}; {step}) {{"
-        self._write(depth, head)
+        self._write(depth, "do {" if node.test_last else f"for (; {condition}; {step}) {{")
         self._block(node.body, depth + 1, file)
         self._write(depth, f"}} while ({condition});" if node.test_last else "}")
         if turns:

@@ -6,11 +6,11 @@ All that a function writes is no number after such an access or division, as if 
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import inf, isnan
 
+from petsc_hdg.physics.elementary import OPERATORS
 from petsc_hdg.physics.tree import ir
 from petsc_hdg.physics.tree.derivative import derivative_name
 from petsc_hdg.physics.tree.ir import INT, OUTSIDE, Binary, Element, Function, Name, Num, Select, Symbol, is_bounded
@@ -19,14 +19,7 @@ from petsc_hdg.physics.tree.specialise import Setting
 Range = tuple[float, float]  # the least and the greatest value of an integer
 _UNKNOWN = (-inf, inf)
 _ZERO = Num("0", INT)
-_COMPARED = {
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
+_COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 
 
 def guarded(functions: Sequence[tuple[Function, Setting]]) -> list[Function]:
@@ -154,10 +147,10 @@ class _Guard:
 
     def _decided(self, condition) -> bool | None:
         """Return True if a comparison of two integers whose values are known holds."""
-        if not isinstance(condition, Binary) or condition.op not in _COMPARED or condition.left.type != INT:
+        if not isinstance(condition, Binary) or condition.op not in _COMPARISONS or condition.left.type != INT:
             return None
         left, right = self.range(condition.left), self.range(condition.right)
-        return _COMPARED[condition.op](left[0], right[0]) if left[0] == left[1] and right[0] == right[1] else None
+        return OPERATORS[condition.op](left[0], right[0]) if left[0] == left[1] and right[0] == right[1] else None
 
     def _loop(self, node: ir.Loop) -> ir.Loop:
         counters = {name: self.ranges.get(name, _UNKNOWN) for name in _changed(node.step)}
@@ -314,8 +307,7 @@ def _combined(op: str, left: Range, right: Range) -> Range:
         return (0, right[1] - 1) if left[0] >= 0 and right[0] > 0 else _UNKNOWN
     if op == "*" and inf in map(abs, left + right):
         return _UNKNOWN
-    operate = {"+": operator.add, "-": operator.sub, "*": operator.mul}[op]
-    ends = [operate(a, b) for a in left for b in right]
+    ends = [OPERATORS[op](a, b) for a in left for b in right]
     return (min(ends), max(ends)) if not any(map(isnan, ends)) else _UNKNOWN
 
 

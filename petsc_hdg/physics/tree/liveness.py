@@ -34,11 +34,8 @@ def written_by(call: ir.HelperCall, helpers: Mapping[str, Function]) -> set[str]
     """Names whose elements a call of a helper writes."""
     function = helpers[call.function]
     pairs = zip(function.parameters, call.arguments, strict=False)
-    return {
-        argument.name
-        for parameter, argument in pairs
-        if isinstance(argument, ir.Ref) and parameter.name in function.outputs
-    }
+    given = (argument for parameter, argument in pairs if parameter.name in function.outputs)
+    return {argument.name for argument in given if isinstance(argument, ir.Ref)}
 
 
 def prune(function: Function, wanted: set[str], helpers: Mapping[str, Function]) -> Function:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -116,9 +117,7 @@ class _Specialiser:
                 raise self.source.error(
                     node.line, f"the size of '{name}' must be a positive number known from dim and the fields"
                 )
-        size = 1
-        for extent in extents:
-            size *= extent.value
+        size = math.prod(extent.value for extent in extents)
         if isinstance(init, tuple) and len(init) > size:
             raise self.source.error(
                 node.line,
@@ -148,9 +147,7 @@ class _Specialiser:
             and all(isinstance(a, Num) and a.type == INT for a in node.arguments)
         ):
             return _int({"abs": abs, "max": max, "min": min}[node.function](*(a.value for a in node.arguments)))
-        if isinstance(node, Call) and node.function in ("pow", "powr", "pown"):
-            return _power(node)
-        return node
+        return _power(node) if isinstance(node, Call) and node.function in ("pow", "powr", "pown") else node
 
     def _binary(self, node: Binary, line: int):
         left, right = node.left, node.right

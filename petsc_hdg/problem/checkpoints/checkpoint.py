@@ -139,9 +139,8 @@ def write(problem, path, u, kind: str, t: float, step: int, numbers=None, vector
         given = {"u": u, **(vectors or {})}
         remedy = "what was written before is still there, a smaller step may help"
         _check_finite(given, f"No checkpoint {path} was written", remedy)
-        arrays = {
-            name: problem.checkpoints.unknowns.order.collect(v.getArray(readonly=True)) for name, v in given.items()
-        }
+        order = problem.checkpoints.unknowns.order
+        arrays = {name: order.collect(vector.getArray(readonly=True)) for name, vector in given.items()}
         interiors = problem.checkpoints.interiors
         if interiors is not None:
             arrays["interior"] = interiors.collect()

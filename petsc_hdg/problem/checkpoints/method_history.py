@@ -63,8 +63,7 @@ def is_bdf(ts: PETSc.TS) -> bool:
 
 def depth(ts: PETSc.TS) -> int:
     """Former states that the next steps of a BDF of its order read, with the estimate of their errors."""
-    order = c_library.bdf_order(ts)
-    return order + 1
+    return c_library.bdf_order(ts) + 1
 
 
 class History:
@@ -133,17 +132,12 @@ def tell_time_of_slope(ts: PETSc.TS, u: PETSc.Vec) -> None:
 
 def seek_slope_from_zero(ts: PETSc.TS, u: PETSc.Vec) -> None:
     """Make the next search for a slope at the state u begin with 0, whatever was before. Collective."""
-    if seeks_slope(ts):
-        ts.getSNES().setInitialGuess(_Zero(u.copy()))
+    states = [u.copy()] if seeks_slope(ts) else []
 
-
-class _Zero:
-    """An initial guess of SNES: 0 at its first call, but for a stage, which begins with the state."""
-
-    def __init__(self, state: PETSc.Vec):
-        self._state: PETSc.Vec | None = state
-
-    def __call__(self, snes, x) -> None:
-        state, self._state = self._state, None
-        if state is not None and not x.equal(state):
+    def guess(snes, x) -> None:
+        """0 at the first call, but for a stage, which begins with the state."""
+        if states and not x.equal(states.pop()):
             x.set(0.0)
+
+    if states:
+        ts.getSNES().setInitialGuess(guess)

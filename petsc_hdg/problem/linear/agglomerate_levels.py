@@ -39,13 +39,10 @@ def create(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
 
     levels, pc = problem.callbacks.levels, ksp.getPC()
     methods.take(problem, ksp, krylov(problem, symmetric))
-    set_passive_dm(ksp, levels.injections[0].createVecLeft())
-    pc.setType("mg")
-    finest = len(levels.matrices)
-    pc.setMGLevels(finest + 1)
+    two_level.set_levels(ksp, *levels.injections[::-1])
     pc.setMGCycleType(PETSc.PC.MGCycleType.W)
+    finest = len(levels.matrices)
     for place, matrix in enumerate(levels.matrices):
-        pc.setMGInterpolation(finest - place, levels.injections[place])
         level = pc.getMGSmoother(finest - place - 1)
         set_passive_dm(level, matrix.mat.createVecRight())
         level.setOperators(matrix.mat)

@@ -101,8 +101,7 @@ def _magnifications(problem, duration: float):
     extent = mesh.corners[1] - mesh.corners[0]
     flat, zero = np.zeros((physics.num_components, dim)), np.zeros(physics.num_components)
     for facet, cell, x, normal in _facets(mesh, mesh.exterior):
-        inputs = cell_measures.sampled_inputs(problem, cell, x)
-        a, a_x, t, _, _, constants = inputs
+        a, a_x, t, _, _, constants = cell_measures.sampled_inputs(problem, cell, x)
         blocks = partial(physics.interpreter(dim).g_blocks, zero, zero, flat, a, a_x, t)
         g0, g1, g2, g3 = blocks(0.0, x, constants)
         length = np.abs(normal) @ extent

@@ -1,7 +1,8 @@
 """What a physics asks of solvers, by its derivatives in some cells, before there is a matrix.
 
 Measures are the size of convection, the anisotropy of diffusion (stretched cells, tensors that no mesh follows), the
-resistance to changes of volume, and waves that the cells are too large for.
+resistance to changes of volume, waves that the cells are too large for, and polytopes on both sides of an interface
+between materials, which cost the order of convergence.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from mpi4py.MPI import MAX
 from ...discretizations.symmetry import NEARLY
 from ...errors import warn_user
 from ...mesh.order import samples
+from ...mesh.whole_mesh import centroids
 from ...options import of_one_degree
 
 SAMPLES = 32  # cells of each rank that are looked at
@@ -64,6 +66,8 @@ SLOW_RATIO = {
     "poly_gpu": (40.0, 40.0, math.inf),
 }
 HARD_RATIO = 1000.0  # the least ratio that makes them slow with incomplete factors, too
+MOST_POLYTOPES, MOST_CELLS = 128, 8  # of each rank, and of each of these, that are looked at
+LARGE_JUMP = 2.0  # ratio of the diffusion of two of these cells from which on it is told
 LARGE_POLLUTION = {"hdg_gpu": 10.0}  # least pollution number of a warning; that of the other schemes is 1
 
 
@@ -318,3 +322,39 @@ def _wave_number(g0: np.ndarray, g3: np.ndarray) -> float:
         if least > 0 and -math.inf < g0[c, c] < 0:
             found = max(found, math.sqrt(-g0[c, c] / least))
     return found
+
+
+def warn_of_straddling(problem) -> None:
+    """Warn on rank 0, once, if diffusion differs between the cells of a polytope, by values per cell or because the
+    text steps with x. Of nonlinear physics it is that at zero. Collective."""
+    physics, polytopes = problem.physics, problem.mesh.polytopes
+    steps = problem.discretization.has_steps or any(field.space == "cell" for field in physics.auxiliary)
+    if polytopes is None or not steps or "interfaces" in problem.told or problem.missing_auxiliary:
+        return
+    problem.told.add("interfaces")
+    (start, order), centres = polytopes.cells, centroids(problem.mesh)
+    listed = [order[start[k] : start[k + 1]] for k in samples(polytopes.count, MOST_POLYTOPES)]
+    with np.errstate(all="ignore"):
+        ratios = [_jump(problem, cells[samples(len(cells), MOST_CELLS)], centres) for cells in listed]
+    ratios = np.concatenate(problem.comm.allgather(ratios))
+    large = ratios[ratios >= LARGE_JUMP]
+    if len(large) and problem.comm.rank == 0:
+        warn_user(
+            f"the diffusion of physics '{physics.name}' differs by factors of up to {large.max():.2g} within "
+            f"{len(large)} of {len(ratios)} polytopes that were looked at, which costs the order of convergence; "
+            "agglomerate the cells of each material apart, by regions of the mesh or fe.agglomerate(mesh, count, "
+            "groups=…)"
+        )
+
+
+def _jump(problem, cells: np.ndarray, centres: np.ndarray) -> float:
+    """Return the largest ratio of the diffusion of a component in two of some cells, given the centres [cell, dim] of
+    all; 1 where it is not positive."""
+    physics, dim = problem.physics, problem.mesh.dim
+    flat, interpreter, found = np.zeros((physics.num_components, dim)), physics.interpreter(dim), []
+    for cell in cells:
+        g3 = interpreter.g_blocks(flat[:, 0], flat[:, 0], flat, *sampled_inputs(problem, cell, centres[cell]))[3]
+        found.append(np.einsum("ccdd->c", g3))
+    low, high = np.min(found, axis=0), np.max(found, axis=0)
+    suits = (low > 0) & np.isfinite(high)
+    return float(np.max(high[suits] / low[suits], initial=1.0))

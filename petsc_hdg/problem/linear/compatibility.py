@@ -122,8 +122,7 @@ def _resultant(modes, field, mode: np.ndarray, total: float) -> str:
     if speed == 0:
         length = np.linalg.norm(shift)
         return f"have the resultant force {-total / length:.3e} on '{field.name}' along {_vector(shift / length)}"
-    centre = modes.middle - np.linalg.pinv(turn) @ shift
-    about = f"{_vector(centre)}"
+    about = _vector(modes.middle - np.linalg.pinv(turn) @ shift)
     speed *= np.sign(turn[1, 0]) if modes.dim == 2 else 1.0  # counter-clockwise
     if modes.dim == 3:
         axis = np.array([turn[2, 1], turn[0, 2], turn[1, 0]]) / speed

@@ -15,7 +15,7 @@ from ...discretizations.symmetry import fields_without_own_terms
 from ...operators.callbacks import INDEFINITE
 from ...value_checks import plural
 from .. import cells_in_time
-from . import boundary_flow, cell_measures, methods, straddling_polytopes
+from . import boundary_flow, cell_measures, methods
 
 FEW = 300  # unknowns up to which a direct solver is the default
 FEW_OF_LEVELS = {2: 10_000, 3: 2_000}  # the same of a coarse level on a CPU, by dimension
@@ -149,7 +149,7 @@ def reason_of_text(problem) -> str:
     ratio = cell_measures.stiffness_ratio(problem)
     cell_measures.warn_of_locking(problem, ratio)
     cell_measures.warn_of_waves(problem)
-    straddling_polytopes.warn(problem)
+    cell_measures.warn_of_straddling(problem)
     if problem.assembles and problem.num_unknowns <= FEW:
         return ""
     physics, dim = problem.physics, problem.mesh.dim

@@ -69,8 +69,7 @@ def index_sets(problem) -> dict[str, PETSc.IS]:
         mine = np.flatnonzero(field == k)
         found[f.name] = PETSc.IS().createGeneral((mine + first).astype(PETSc.IntType), comm=problem.petsc_comm)
         for name, modes in _modes(problem, f).items():
-            space = _space(problem, found[f.name], modes, mine)
-            found[f.name].compose(name, space)
+            found[f.name].compose(name, _space(problem, found[f.name], modes, mine))
     return found
 
 

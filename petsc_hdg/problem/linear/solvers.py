@@ -114,8 +114,7 @@ def one_goal(snes: PETSc.SNES):
     goals = []
 
     def aim() -> None:
-        norms = snes.getConvergenceHistory()[0]
-        goals.extend(norms[:1])
+        goals.extend(snes.getConvergenceHistory()[0][:1])
         if goals:
             snes.setTolerances(atol=max(atol, rtol * goals[0]))
 

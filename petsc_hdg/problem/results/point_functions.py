@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 
 import numpy as np
@@ -27,25 +28,31 @@ class PointFunction:
     """
 
     def __init__(self, problem, function):
-        self.arrays, dim = problem.arrays, problem.mesh.dim
+        self.arrays, physics = problem.arrays, problem.physics
         self.components, self.reads_auxiliary = function.components, function.reads_auxiliary
-        physics = problem.physics
-        macros = {"DIM": dim, "NCOMP": physics.num_components, "NAUX": physics.num_auxiliary}
-        macros |= {"NCONST": len(physics.constants), "NOBJ": function.components}
-        macros["BOUNDARY"] = int(function.on_boundary)
-        precision, text = problem.options.precision, function.text
-        self.kernel = Kernel(
-            KernelSpec("pointwise", ("pointwise.cl",), macros, {}, text, precision, 32), problem.device
-        )
+        macros = {"NAUX": physics.num_auxiliary, "NOBJ": function.components, "BOUNDARY": int(function.on_boundary)}
+        self.kernel = _kernel(problem, physics, "pointwise", function.text, **macros)
 
     def __call__(self, rows: np.ndarray, t: float, constants: np.ndarray) -> np.ndarray:
         """Values [cell, point, component] of rows [cell, point, …] as State.rows gives them."""
-        shape = (*rows.shape[:2], self.components)
-        values = self.arrays.empty(max(1, int(np.prod(shape))))
-        if rows.size:
-            given = [self.arrays.to_device(data, "places") for data in (constants, rows)]
-            self.kernel(shape[0] * shape[1], shape[0] * shape[1], float(t), *given, values)
-        return self.arrays.to_host(values, shape).astype(float)
+        return _evaluated(self.arrays, self.kernel, rows, t, constants, self.components)
+
+
+def _kernel(problem, physics, name: str, text: str, **macros: int) -> Kernel:
+    """The kernel of a name, in the file of this name, with a pointwise text of a physics."""
+    macros |= {"DIM": problem.mesh.dim, "NCOMP": physics.num_components, "NCONST": len(physics.constants)}
+    spec = KernelSpec(name, (f"{name}.cl",), macros, {}, text, problem.options.precision, 32)
+    return Kernel(spec, problem.device)
+
+
+def _evaluated(arrays, kernel: Kernel, places: np.ndarray, t: float, constants, components: int) -> np.ndarray:
+    """Values [..., component] of a pointwise kernel at places, given by rows [..., number] of what it reads there."""
+    count = math.prod(places.shape[:-1])
+    values = arrays.empty(max(1, count * components))
+    if count:
+        given = [arrays.to_device(np.asarray(data, float), "places") for data in (constants, places)]
+        kernel(count, count, float(t), *given, values)
+    return arrays.to_host(values, (*places.shape[:-1], components)).astype(float)
 
 
 def point_function(problem, given, name: str | None, over: str | None) -> PointFunction:
@@ -82,22 +89,13 @@ class Exact:
 
     @cached_property
     def _kernel(self) -> Kernel:
-        physics, dim = self.physics, self.problem.mesh.dim
-        macros = {"DIM": dim, "NCOMP": physics.num_components, "NCONST": len(physics.constants)}
-        text, precision = physics.device_source(dim), self.problem.options.precision
-        return Kernel(
-            KernelSpec("exact_values", ("exact_values.cl",), macros, {}, text, precision, 32), self.problem.device
-        )
+        text = self.physics.device_source(self.problem.mesh.dim)
+        return _kernel(self.problem, self.physics, "exact_values", text)
 
     def at(self, x: np.ndarray, t: float) -> np.ndarray:
         """Values [..., component of all fields] at coordinates x [..., dim] and time t; zero where none are given."""
-        arrays, constants = self.problem.arrays, list(self.problem.physics.constants.values()) or [0.0]
-        count, components = x[..., 0].size, self.physics.num_components
-        values = arrays.empty(max(1, count * components))
-        if count:
-            places = [arrays.to_device(np.asarray(data, float), "places") for data in (constants, x)]
-            self._kernel(count, count, float(t), *places, values)
-        return arrays.to_host(values, (*x.shape[:-1], components)).astype(float)
+        constants = list(self.problem.physics.constants.values()) or [0.0]
+        return _evaluated(self.problem.arrays, self._kernel, x, t, constants, self.physics.num_components)
 
     def components(self, field: str | None) -> slice:
         """Components of a field (None: of all). Raises PhysicsError without an exact solution."""

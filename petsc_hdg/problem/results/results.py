@@ -177,9 +177,8 @@ def report(problem, u=None) -> dict:
         "device_memory": {"held": problem.device.memory.held, "most": problem.device.memory.most},
     }
     if problem.options.profile:
-        data["kernels"] = {
-            name: {"calls": calls, "seconds": s} for name, (calls, s) in problem.device.seconds().items()
-        }
+        launches = problem.device.seconds().items()
+        data["kernels"] = {name: {"calls": calls, "seconds": seconds} for name, (calls, seconds) in launches}
     if problem.options.report:
         output.write_report(problem.options.report, problem.comm, data)
     return output.Report(data)

@@ -126,10 +126,8 @@ def insert(dm: PETSc.DM, local: PETSc.Vec) -> None:
     problem = _problem(dm)
     places = problem.discretization.dofmap.constrained
     if len(places):
-        values = local.getArray()
-        values[places] = (
-            0.0 if local.query("__Vec_bc_zero__") else problem.operator.essential_values(problem.time or 0.0)
-        )
+        values, zero = local.getArray(), local.query("__Vec_bc_zero__")
+        values[places] = 0.0 if zero else problem.operator.essential_values(problem.time or 0.0)
         local.setArray(values)
 
 

@@ -46,8 +46,8 @@ def prepare(problem, ts: PETSc.TS) -> None:
         if problem.explicit is not None:
             _give_explicit_part(problem, ts)
     if ts.getPostStep() is None:
-        start = Start(problem, _euler)
-        ts.setPostStep(_caller(problem, start))
+        start = Start(problem)
+        ts.setPostStep(start.after)
         if ts.getPreStep() is None:
             ts.setPreStep(start.before)
     viewers.follow(problem, ts)
@@ -84,21 +84,6 @@ def _euler(problem) -> PETSc.TS:
     _set_defaults(problem, ts)
     preconditioners.set_from_options(problem, snes)
     return ts
-
-
-def _caller(problem, start: Start):
-    """A function for TSSetPostStep that does not keep the problem alive, which may itself keep the TS."""
-    found = weakref.ref(problem)
-
-    def after_step(ts) -> None:
-        if ts.getConvergedReason() < 0:  # PETSc calls this after a step that failed, too
-            return
-        start.after(ts)
-        alive = found()
-        for call in alive.after_step if alive is not None else ():
-            call(ts)
-
-    return after_step
 
 
 def create_ts(problem) -> PETSc.TS:
@@ -336,7 +321,11 @@ def _check_times(t0: float, t1: float, dt: float) -> None:
 
 def advance(problem, ts: PETSc.TS, u: PETSc.Vec, monitor=None) -> None:
     """Let a TS of `create_ts` work on u to its end time. Collective. Raises SolveError if a step fails."""
-    calls = [] if monitor is None else [_monitoring(monitor)]
+
+    def tell(ts) -> None:
+        monitor(ts.getTime(), input_data.made_at(ts.getSolution(), ts.getTime()))
+
+    calls = [] if monitor is None else [tell]
     problem.after_step[:0] = calls
     try:
         with solvers.agreed(problem.comm, ts), stages.stage("solve"), memory_traffic.counted(problem):
@@ -371,13 +360,6 @@ def _linear_iterations(problem, ts: PETSc.TS) -> int:
     return cells_in_time.iterations(problem, ts.getSNES().getKSP(), ts.getKSPIterations())
 
 
-def _monitoring(monitor):
-    def call(ts) -> None:
-        monitor(ts.getTime(), input_data.made_at(ts.getSolution(), ts.getTime()))
-
-    return call
-
-
 def _check_converged(problem, ts: PETSc.TS) -> None:
     if ts.getConvergedReason() >= 0:
         return
@@ -398,10 +380,10 @@ def _check_converged(problem, ts: PETSc.TS) -> None:
 
 
 class Start:
-    """Hooks before and after each step of a TS; `form` gives a TS the problem's system."""
+    """Hooks before and after each step of a TS: first states of BDF, and functions of the problem's `after_step`."""
 
-    def __init__(self, problem, form):
-        self._problem, self._form = weakref.ref(problem), form  # the problem may itself keep the TS
+    def __init__(self, problem):
+        self._problem = weakref.ref(problem)  # which may itself keep the TS
         self._state: PETSc.Vec | None = None
 
     def before(self, ts) -> None:
@@ -411,17 +393,21 @@ class Start:
             return
         order = c_library.bdf_order(ts)
         if order > 2 and ts.getStepNumber() < order:
-            self._state = _extrapolated(self._form(problem), ts, order - 1)
+            self._state = _extrapolated(_euler(problem), ts, order - 1)
 
     def after(self, ts) -> None:
-        """Put the state that was found into the TS, which must not begin anew there. Collective."""
-        state, self._state = self._state, None
+        """Put the state that was found into the TS, which must not begin anew there; call the functions. Collective."""
+        if ts.getConvergedReason() < 0:  # PETSc calls this after a step that failed, too
+            return
+        problem, state, self._state = self._problem(), self._state, None
         if state is not None:
             u = ts.getSolution()
             version = u.stateGet()
             state.copy(u)
             u.stateSet(version)
             state.destroy()
+        for call in problem.after_step if problem is not None else ():
+            call(ts)
 
 
 def _extrapolated(euler: PETSc.TS, ts: PETSc.TS, count: int) -> PETSc.Vec | None:
