@@ -121,8 +121,11 @@ def create_ts(problem) -> PETSc.TS:
     if loses:
         ts.setDM(_without_entries(problem))
     problem.settle_pmat(ATTACHED if loses else ASSEMBLED)
-    if not explicit.is_explicit(ts):
-        _choose_factors(problem)
+    if not explicit.is_explicit(ts):  # LU for a small problem whose steps cost less so
+        fixed = given_text(problem.prefix, "ts_adapt_type", "none") == "none"
+        problem.direct = problem.direct or direct_solvers.reason_in_time(problem, fixed)
+        if problem.direct:
+            assembled_fallback.take_matrix(problem)
     problem.connect(ts)
     if not explicit.is_explicit(ts):
         _set_defaults(problem, ts)
@@ -141,14 +144,6 @@ def _without_entries(problem) -> PETSc.DM:
     dm = PETSc.DMShell().create(problem.petsc_comm)
     dm.setMatrix(mat)
     return dm
-
-
-def _choose_factors(problem) -> None:
-    """Take LU for a small problem whose steps cost less so. Collective."""
-    fixed = given_text(problem.prefix, "ts_adapt_type", "none") == "none"
-    problem.direct = problem.direct or direct_solvers.reason_in_time(problem, fixed)
-    if problem.direct:
-        assembled_fallback.take_matrix(problem)
 
 
 def _set_defaults(problem, ts: PETSc.TS) -> None:
@@ -232,8 +227,6 @@ class _Begin:
     time: float
     dt: float
     step: int = 0
-    newton_iterations: int = 0  # of former runs, as the next
-    linear_iterations: int = 0
 
     def note(self, ts) -> None:
         """Take the state after a step."""
@@ -264,11 +257,7 @@ def _run(problem, begin: _Begin, t1: float, monitor) -> PETSc.Vec | None:
             if explicit.is_explicit(ts) or not _has_another_solver(problem, ts.getSNES()):
                 raise
             problem.checkpoints.restarted &= not resumed or begin.step > first  # or the next run takes it again
-            begin.newton_iterations += ts.getSNESIterations()
-            begin.linear_iterations += _linear_iterations(problem, ts)
             return None
-        problem.newton_iterations += begin.newton_iterations
-        problem.linear_iterations += begin.linear_iterations
     finally:
         ts.destroy()
     return input_data.made_at(u, problem.time)
@@ -302,8 +291,7 @@ def _impatient(problem, ts: PETSc.TS, begin: _Begin):
     most, calls = ksp.getTolerances()[3], [begin.note]
     if assembled_fallback.has_blocks(problem):
         ksp.setTolerances(max_it=min(most, assembled_fallback.most_with_blocks(problem)))
-        calls.append(lambda ts: assembled_fallback.follow_steps(problem, ts))
-        calls.append(lambda ts: ksp.setTolerances(max_it=most))
+        calls += [lambda ts: assembled_fallback.follow_steps(problem, ts), lambda ts: ksp.setTolerances(max_it=most)]
     elif direct_solvers.may_change(problem, ksp):
         ksp.setTolerances(max_it=min(most, direct_solvers.IN_NEWTON))
     problem.after_step[:0] = calls
@@ -336,12 +324,15 @@ def _check_times(t0: float, t1: float, dt: float) -> None:
 
 def advance(problem, ts: PETSc.TS, u: PETSc.Vec, monitor=None) -> None:
     """Let a TS of `create_ts` work on u to its end time. Collective. Raises SolveError if a step fails."""
-    calls = [] if monitor is None else [_monitoring(monitor)]
+    see = lambda ts: monitor(ts.getTime(), input_data.made_at(ts.getSolution(), ts.getTime()))  # noqa: E731
+    calls = [] if monitor is None else [see]
     problem.after_step[:0] = calls
     try:
         with solvers.agreed(problem.comm, ts), stages.stage("solve"), memory_traffic.counted(problem):
             problem.operator.restart()
-            with _smoothing(problem, ts), checkpoint.deferred_signals(problem):
+            is_explicit = explicit.is_explicit(ts)
+            smoothing = nullcontext() if is_explicit else preconditioners.smoothing(problem, ts.getSNES())
+            with smoothing, checkpoint.deferred_signals(problem):
                 ts.solve(u)
     finally:
         problem.operator.strengthen(1.0)
@@ -362,23 +353,11 @@ def advance(problem, ts: PETSc.TS, u: PETSc.Vec, monitor=None) -> None:
     solution_checks.check_meaning(problem, u, ts.getTime())
 
 
-def _smoothing(problem, ts: PETSc.TS):
-    is_explicit = explicit.is_explicit(ts)
-    return nullcontext() if is_explicit else preconditioners.smoothing(problem, ts.getSNES())
-
-
 def _linear_iterations(problem, ts: PETSc.TS) -> int:
     """Iterations of linear solvers in a run: of steps, or of the mass matrix of explicit ones."""
     if explicit.is_explicit(ts):
         return ts.getRHSFunction()[1][0].iterations
     return cells_in_time.iterations(problem, ts.getSNES().getKSP(), ts.getKSPIterations())
-
-
-def _monitoring(monitor):
-    def call(ts) -> None:
-        monitor(ts.getTime(), input_data.made_at(ts.getSolution(), ts.getTime()))
-
-    return call
 
 
 def _check_converged(problem, ts: PETSc.TS) -> None:
