@@ -294,9 +294,9 @@ def product_table(results: Results) -> Table:
             rows.append(row)
     note = (
         "Scope: the paper's matrices are those of a steady compressible flow, as ours are on the H200 and by PoCL; "
-        "those of the H100 and of 8 GB are random, the latter on GPUs alone: all formats together need 28 GB. CSR and "
-        "BSR are cuSPARSE's, on a CPU scipy's with one thread. The paper has 20 to 25 GF/s and 60 of 160 GB/s. The GTX "
-        "285 is gone; of copy compares devices."
+        "those of the H100 and of 8 GB are random, the latter on GPUs alone: all formats need 28 GB. CSR and BSR are "
+        "cuSPARSE's, on a CPU scipy's with one thread. The paper has 20 to 25 GF/s and 60 of 160 GB/s. The GTX 285 is "
+        "gone; of copy compares devices."
     )
     return Table("Table 3: one product, ms", scope, rows, note, keys=2)
 

@@ -20,6 +20,7 @@ from petsc_hdg.physics.device_text import device_text
 from petsc_hdg.physics.instance import Instance
 from petsc_hdg.physics.interpreter.interpret import Interpreter, first_run, run_stabilization
 from petsc_hdg.physics.layout import Auxiliary, Field, make_fields
+from petsc_hdg.physics.lowering.signatures import F0
 from petsc_hdg.physics.reader import UPWIND, Reader
 from petsc_hdg.physics.terms import Condition, Terms
 from petsc_hdg.representation import Described
@@ -327,7 +328,9 @@ class Physics(Described):
     def with_rates(self) -> Physics:
         """The same physics with u_t added to f0 of each component."""
         reader = Reader(self.name, tuple(self.fields), tuple(self.auxiliary), self.constant_names, "")
-        terms = replace(self.terms, residual=self.terms.residual + reader.rates())
+        text = "for (PetscInt c = 0; c < {1}; ++c) f0[c] += u_t[{0} + c];"
+        texts = {field.name: text.format(field.offset, field.components) for field in self.fields}
+        terms = replace(self.terms, residual=self.terms.residual + reader.of_fields("rates", texts, F0, "f0"))
         return self._changed(terms=terms, _texts=(*self._texts, *reader.texts))
 
     def _changed(self, **attributes: object) -> Physics:

@@ -45,11 +45,11 @@ class Reader:
 
     def read(self, f0, f1, boundary, jacobian, exact, stabilization=None) -> Terms:
         """All terms."""
-        residual = self._of_fields("f0", f0, signatures.F0) + self._of_fields("f1", f1, signatures.F1)
+        residual = self.of_fields("f0", f0, signatures.F0) + self.of_fields("f1", f1, signatures.F1)
         if not residual:
             raise PhysicsError(f"physics '{self.physics}' has neither f0 nor f1; give at least one of them")
         self.diffuses = any(term.kind == "f1" and "u_x" in term.program.inputs for term in residual)
-        exact_terms = self._of_fields("exact", exact, signatures.EXACT, "u")
+        exact_terms = self.of_fields("exact", exact, signatures.EXACT, "u")
         self._exact_given = self._by_field("exact", exact)
         if isinstance(boundary, (BoundaryFlux, Dirichlet, Neumann, Robin)):
             boundary = (boundary,)
@@ -99,12 +99,6 @@ class Reader:
             given = [given] * every.components
         args = given, signatures.STABILIZATION, every, (every.components,)
         return self._term("stabilization", "stabilization", "tau", *args)
-
-    def rates(self) -> tuple[Term, ...]:
-        """Terms that add u_t to f0, behind others."""
-        text = "for (PetscInt c = 0; c < {1}; ++c) f0[c] += u_t[{0} + c];"
-        texts = {field.name: text.format(field.offset, field.components) for field in self.fields}
-        return self._of_fields("rates", texts, signatures.F0, "f0")
 
     def _every(self, name: str) -> Field:
         """All components of all fields as one."""
@@ -183,7 +177,7 @@ class Reader:
         hint = f"; did you mean '{close[0]}'?" if close else ""
         raise self._error(f"there is no field '{name}'{hint} (fields: {', '.join(known)})", what)
 
-    def _of_fields(self, what: str, given, signature, kind: str = "") -> tuple[Term, ...]:
+    def of_fields(self, what: str, given, signature, kind: str = "") -> tuple[Term, ...]:
         """The terms of what is given by field; kind: theirs, `what` by default."""
         texts, kind, terms = self._by_field(what, given), kind or what, []
         for field in self.fields:

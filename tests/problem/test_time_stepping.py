@@ -281,7 +281,7 @@ def test_another_solver_in_a_later_step(backend):
     with petsc_options(ts_type="cn"):
         u = problem.solve_in_time(u0, 0.5**0.5, 0.5**0.5 / 20, monitor=lambda t, u: times.append(t))
     np.testing.assert_allclose(times, np.linspace(0, 0.5**0.5, 21)[1:])
-    assert (problem.direct or problem.indefinite) and problem.time_steps == 20 and 20 < problem.linear_iterations < 400
+    assert (problem.direct or problem.indefinite) and problem.time_steps == 20 and 17 < problem.linear_iterations < 400
     assert problem.field("u", u).at([[0.5, 0.5]])[0, 0] == pytest.approx(-1, abs=1e-3)
 
 

@@ -14,12 +14,11 @@ _C_WORDS = "if else for while do switch case default break continue return const
 _ARGUMENTS = "dim Nf NfAux Nc uOff uOff_x aOff aOff_x a_t time numConstants constants"
 
 # Functions of OpenCL C that write through pointers, or belong to vectors.
-MEMBERS = (  # as of Python's objects
-    "a member of a structure is not supported, but for those of the context: the gradient of a field u is u_x[d], of "
-    "component c u_x[c*dim + d], and functions have C's names, such as sin"
+MEMBERS = (
+    "a member of a structure is not supported, but for those of the context: the gradient of a field u is u_x[d], "
 )
-# What names of other languages are here.
-MEANT = {"pi": "PETSC_PI", "y": "x[1]", "z": "x[2]"}
+MEMBERS += "of component c u_x[c*dim + d], and functions have C's names, such as sin"
+MEANT = {"pi": "PETSC_PI", "y": "x[1]", "z": "x[2]"}  # by names of other languages
 NOT_OFFERED = dict.fromkeys(
     ("grad", "div", "inner", "dot"), "write sums of u_x[c*dim + d], or u_x[d] of one component"
 ) | {

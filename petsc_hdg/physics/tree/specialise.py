@@ -183,10 +183,8 @@ class _Specialiser:
 def outside(name: str, index: int, size: int, dim: int) -> str:
     """Say what is wrong with `index` into `name`."""
     if name in ("a", "a_x") and size == 0:
-        return (
-            f"{name}[{index}] is read, but the physics has no auxiliary fields; add them with auxiliary={{…}}, and "
-            "give a field that is called 'a', as PETSc's array of them, another name"
-        )
+        start = f"{name}[{index}] is read, but the physics has no auxiliary fields; add them with auxiliary={{…}}"
+        return f"{start}, and give a field that is called 'a', as PETSc's array of them, another name"
     if name == "constants" and size == 0:
         return f"constants[{index}] is read, but the physics has no constants; add them with constants={{…}}"
     return f"index {index} is outside {name.rstrip('_')}, which has {size} element(s) in {dim}D"

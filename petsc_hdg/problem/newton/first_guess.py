@@ -8,12 +8,13 @@ import numpy as np
 from petsc4py import PETSc
 
 from ... import log, operators
-from ...database import defaults_in_database, is_given
+from ...database import any_given, defaults_in_database, is_given
 from ...discretizations.poly.legendre import project
 from ...discretizations.symmetry import NEARLY
 from ...errors import LeftSolverError, PetscHdgError, SolveError
+from ...mesh.order import samples
 from .. import solution_checks
-from ..linear import direct_solvers, methods, solvers
+from ..linear import cell_measures, direct_solvers, methods, solvers
 from ..linear.coarse_solvers import on_device
 from ..linear.null_space import set_near_nullspace
 from . import monitors
@@ -33,6 +34,9 @@ INCOMPLETE = "the solution of the incomplete method"
 CONTINUOUS = "the solution by continuous elements of first degree"
 LINEAR = "the linear extension of the data"
 MOVED = "the guess, moved with the data"
+PSEUDO_TIME = "steps of pseudo time"
+MOST_PSEUDO_STEPS, LONG = 100, 1e9  # after which there is no steady state; an end time over the first step
+PSEUDO_SETTINGS = {"ts_type": "pseudo", "ts_pseudo_increment": "1.5", "ts_max_steps": f"{MOST_PSEUDO_STEPS}"}
 
 
 def solve(problem, u: PETSc.Vec, is_open: bool) -> None:
@@ -44,10 +48,11 @@ def solve(problem, u: PETSc.Vec, is_open: bool) -> None:
     `problem.tried` keeps what was tried, for people.
     """
     problem.tried = []
-    if problem.options.backend not in SCHEMES or problem.physics.is_linear:
+    in_time = problem.has_cell_states and may_take_pseudo_time(problem)
+    if not in_time and (problem.options.backend not in SCHEMES or problem.physics.is_linear):
         monitors.solve(problem, u)
         return
-    zero, start, part = u.copy(), "the guess" if u.norm() > 0 or not is_open else "zero", 1.0
+    zero, start, part = u.copy(), "the guess" if u.norm() > 0 or not is_open or in_time else "zero", 1.0
     if start == "zero" and _has_data(problem) and take(_extension(problem), u):
         start, part = LINEAR, _part_of_residual(problem, zero, u)
         if part < LEAST_PART:
@@ -60,9 +65,12 @@ def solve(problem, u: PETSc.Vec, is_open: bool) -> None:
     if failure is not None and start == "the guess" and take(moved_with_data(problem, zero), u):
         u.copy(begin)
         start, failure = MOVED, attempt(problem, u, f"Newton's method from {MOVED}")
+    problem.watch.has_another &= not in_time
+    if failure is not None and in_time and take(by_pseudo_time(problem, begin), u):
+        failure = attempt(problem, u, f"Newton's method from the end of {PSEUDO_TIME}")
     if failure is not None and _may_go_on(problem) and take(_by_incomplete_method(problem, begin), u):
         failure = attempt(problem, u, f"Newton's method from {INCOMPLETE}", part)
-    if failure is not None and _may_go_on(problem):
+    if failure is not None and _may_go_on(problem) and not in_time:
         for name, settings in OTHERS.items():
             if failure is not None and not any(is_given(problem.prefix, key) for key in settings):
                 begin.copy(u)
@@ -79,9 +87,11 @@ def solve(problem, u: PETSc.Vec, is_open: bool) -> None:
 
 
 def note(problem, name: str) -> None:
-    """Keep, and say, what is tried."""
+    """Keep, and say, what is tried; for -fe_view what is not the first. Collective."""
     problem.tried.append(name)
     log.info("tries %s", name)
+    if problem.options.view and len(problem.tried) > 1:
+        PETSc.Sys.Print(f"  nonlinear solver: tries {name}", comm=problem.petsc_comm)
 
 
 def attempt(problem, u: PETSc.Vec, name: str, part: float = 1.0) -> SolveError | bool | None:
@@ -131,7 +141,7 @@ def is_default(problem) -> bool:
 def _by_incomplete_method(problem, begin: PETSc.Vec) -> PETSc.Vec | None:
     """Return the solution from `begin` by -sipg_theta 0, or None. It has no adjoint term, by which the energy may be
     unbounded where a jump meets a large flux. None too if the scheme is that method or another one. Collective."""
-    if problem.options.backend == "cg_gpu" or problem.options.sipg_theta == 0:
+    if problem.options.backend in ("cg_gpu", "hdg_gpu") or problem.options.sipg_theta == 0:
         return None
     found = solved_by(problem, INCOMPLETE, lambda other: other.solve(begin), sipg_theta=0)
     return None if found is None else found[1]
@@ -170,6 +180,52 @@ def by_continuous_elements(problem, guess: PETSc.Vec) -> PETSc.Vec | None:
     with problem.access.read(found) as x:
         u.setArray(_in_scheme(problem.discretization, other.operator, x))
     return u
+
+
+def may_take_pseudo_time(problem) -> bool:
+    """True if steps of pseudo time are worth trying: of a conservation law by traces with solvers and steps that are
+    not the user's."""
+    is_flow = problem.derivative == "flow" and not problem.physics.has_jacobian
+    return is_flow and is_default(problem) and not any_given(f"{problem.prefix}ts_", "")
+
+
+def by_pseudo_time(problem, guess: PETSc.Vec) -> PETSc.Vec | None:
+    """Return the steady state that steps of pseudo time lead to from a guess; None if they do not. Collective."""
+    start, physics = guess.getArray(readonly=True).copy(), problem.given_physics
+    count, operator, u = problem.discretization.dofmap.num_owned, problem.operator, problem.create_vec()
+    if not problem.has_cell_states:
+        operator.forget_interior()
+        with problem.access.read(guess) as x:
+            operator.begin(x)
+        start = np.concatenate([start, operators.read_interior(operator, operator.interior).T.ravel()])
+    dt = _time_through_cell(problem, start[count:])
+
+    def solve(other) -> PETSc.Vec:
+        begin = other.create_vec()
+        begin.setArray(start)
+        return other.solve_in_time(begin, LONG * dt, dt)
+
+    with defaults_in_database(problem.prefix, PSEUDO_SETTINGS, unless="ts_type"):
+        rates = physics if physics.uses_time_derivative else physics.with_rates()
+        solved = solved_by(problem, PSEUDO_TIME, solve, physics=rates) if 0 < dt < np.inf else None
+    if solved is None or solved[0].time_steps >= MOST_PSEUDO_STEPS:
+        return None
+    u.setArray(solved[1].getArray(readonly=True)[: u.getLocalSize()])
+    return u
+
+
+def _time_through_cell(problem, cells: np.ndarray) -> float:
+    """Median of the time that the fastest wave takes through a cell, at the mean of its states [owned]. Collective."""
+    mesh, physics, times = problem.mesh, problem.physics, []
+    states = cells.reshape(mesh.num_cells, -1, physics.num_components).mean(axis=1)
+    for cell in samples(mesh.num_cells, cell_measures.SAMPLES):
+        nodes, flat = mesh.geometry.nodes[mesh.geometry.cell_nodes[cell]], np.zeros((physics.num_components, mesh.dim))
+        inputs = cell_measures.sampled_inputs(problem, cell, nodes.mean(axis=0))
+        with np.errstate(all="ignore"):  # a state may be outside of the physics' domain
+            slopes = physics.interpreter(mesh.dim).g_blocks(states[cell], flat[:, 0], flat, *inputs)[2]
+            speeds = np.linalg.eigvals(np.nan_to_num(np.moveaxis(slopes, 2, 0)))
+            times.append(np.ptp(nodes, axis=0).min() / np.abs(speeds).max())
+    return cell_measures.median(problem, times)
 
 
 def _by_another(problem, u: PETSc.Vec, name: str, settings: dict, part: float) -> SolveError | bool | None:
@@ -221,8 +277,8 @@ def moved_with_data(problem, guess: PETSc.Vec) -> PETSc.Vec | None:
     data if the guess is zero. None if the data have not changed, or the extension is not found. Without it cells at a
     boundary that moves far are turned inside out. Collective."""
     before, is_zero = problem.solved_constants, guess.norm() == 0
-    if problem.checkpoints.monitor is not None or not (is_zero or before is not None):
-        return None  # a restart does not know the constants before
+    if problem.checkpoints.monitor is not None or not (is_zero or before is not None) or problem.has_cell_states:
+        return None  # a restart does not know the constants before, and an extension has no cells
     if not _has_data(problem, None if is_zero else before):
         return None
     moved = _extension(problem)

@@ -20,7 +20,7 @@ from ...mesh.canonical import GlobalOrder
 from ...operators import read_interior, write_interior
 from .. import assembled_fallback, solution_checks
 from ..linear import direct_solvers, preconditioners, solvers
-from . import first_guess, monitors, pseudo_time
+from . import first_guess, monitors
 
 APPROACH = 10  # steps of Newton's method by themselves, at most, while the stabilization follows the state
 PATIENCE = 4  # residuals in which local problems fail before the solver of the trace is left
@@ -41,9 +41,6 @@ def solve(problem, u: PETSc.Vec, goes_on: bool = False, is_open: bool = False) -
     goes_on: u is an iterate of a solve whose first steps are done.
     is_open: the user gives no guess. Collective.
     """
-    if problem.has_cell_states and pseudo_time.is_open(problem):
-        pseudo_time.solve(problem, u)
-        return
     if not Interiors.are_kept(problem):
         first_guess.solve(problem, u, is_open)
         return
@@ -53,12 +50,12 @@ def solve(problem, u: PETSc.Vec, goes_on: bool = False, is_open: bool = False) -
         if first_guess.take(moved, u) and not is_open:
             problem.operator.forget_interior()
     first_guess.note(problem, f"Newton's method from {first_guess.MOVED if moved is not None else 'the guess'}")
-    problem.watch.has_another = pseudo_time.is_open(problem) and not goes_on
+    problem.watch.has_another = in_time = first_guess.may_take_pseudo_time(problem) and not goes_on
     _solve_condensed(problem, u, goes_on)
     problem.watch.has_another = False
     others = [
         lambda: guess if moved is not None else first_guess.moved_with_data(problem, guess),
-        *([lambda: pseudo_time.steady(problem, guess)] if pseudo_time.is_open(problem) else []),
+        lambda: first_guess.by_pseudo_time(problem, guess) if in_time else None,
         lambda: first_guess.by_continuous_elements(problem, guess),
     ]
     while others and not (goes_on or (snes.getConvergedReason() >= 0 and solution_checks.is_trace_sound(problem, u))):

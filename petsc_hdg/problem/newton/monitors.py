@@ -94,7 +94,9 @@ def solve(problem, u: PETSc.Vec) -> None:
         while True:
             with _impatient(problem), problem.watch.on(snes):
                 problem.solve_from(u)
-            stalls = _with_last(problem, stalls)
+            stalls += _stalled(problem)
+            if stalls >= STALLS:
+                raise _runaway(problem)
             grown = problem.watch.stopped or not is_settled(problem, u)
             growths += grown and snes.getConvergedReason() > 0
             steps += max(1, snes.getIterationNumber())
@@ -115,14 +117,6 @@ def solve(problem, u: PETSc.Vec) -> None:
         snes.setTolerances(rtol=rtol, atol=atol, stol=stol, max_it=most)
         begin.destroy()
         f.destroy()
-
-
-def _with_last(problem, stalls: int) -> int:
-    """Count the linear solvers that stalled, with the last one. Raises SolveError for too many."""
-    stalls += _stalled(problem)
-    if stalls >= STALLS:
-        raise _runaway(problem)
-    return stalls
 
 
 def is_settled(problem, u: PETSc.Vec) -> bool:

@@ -106,8 +106,11 @@ def create_ts(problem) -> PETSc.TS:
     if loses:
         ts.setDM(_without_entries(problem))
     problem.settle_pmat(ATTACHED if loses else ASSEMBLED)
-    if not explicit.is_explicit(ts):
-        _choose_factors(problem)
+    if not explicit.is_explicit(ts):  # LU for a small problem whose steps cost less so
+        fixed = given_text(problem.prefix, "ts_adapt_type", "none") == "none"
+        problem.direct = problem.direct or direct_solvers.reason_in_time(problem, fixed)
+        if problem.direct:
+            assembled_fallback.take_matrix(problem)
     problem.connect(ts)
     if not explicit.is_explicit(ts):
         _set_defaults(problem, ts)
@@ -126,14 +129,6 @@ def _without_entries(problem) -> PETSc.DM:
     dm = PETSc.DMShell().create(problem.petsc_comm)
     dm.setMatrix(mat)
     return dm
-
-
-def _choose_factors(problem) -> None:
-    """Take LU for a small problem whose steps cost less so. Collective."""
-    fixed = given_text(problem.prefix, "ts_adapt_type", "none") == "none"
-    problem.direct = problem.direct or direct_solvers.reason_in_time(problem, fixed)
-    if problem.direct:
-        assembled_fallback.take_matrix(problem)
 
 
 def _set_defaults(problem, ts: PETSc.TS) -> None:
@@ -217,8 +212,6 @@ class _Begin:
     time: float
     dt: float
     step: int = 0
-    newton_iterations: int = 0  # of former runs, as the next
-    linear_iterations: int = 0
 
     def note(self, ts) -> None:
         """Take the state after a step."""
@@ -249,11 +242,7 @@ def _run(problem, begin: _Begin, t1: float, monitor) -> PETSc.Vec | None:
             if explicit.is_explicit(ts) or not _has_another_solver(problem, ts.getSNES()):
                 raise
             problem.checkpoints.restarted &= not resumed or begin.step > first  # or the next run takes it again
-            begin.newton_iterations += ts.getSNESIterations()
-            begin.linear_iterations += _linear_iterations(problem, ts)
             return None
-        problem.newton_iterations += begin.newton_iterations
-        problem.linear_iterations += begin.linear_iterations
     finally:
         ts.destroy()
     return input_data.made_at(u, problem.time)
@@ -287,8 +276,7 @@ def _impatient(problem, ts: PETSc.TS, begin: _Begin):
     most, calls = ksp.getTolerances()[3], [begin.note]
     if assembled_fallback.has_blocks(problem):
         ksp.setTolerances(max_it=min(most, assembled_fallback.most_with_blocks(problem)))
-        calls.append(lambda ts: assembled_fallback.follow_steps(problem, ts))
-        calls.append(lambda ts: ksp.setTolerances(max_it=most))
+        calls += [lambda ts: assembled_fallback.follow_steps(problem, ts), lambda ts: ksp.setTolerances(max_it=most)]
     elif direct_solvers.may_change(problem, ksp):
         ksp.setTolerances(max_it=min(most, direct_solvers.IN_NEWTON))
     problem.after_step[:0] = calls
