@@ -331,6 +331,12 @@ class Physics(Described):
         slots += [text for text in reader.texts if text[0] == "stabilization"]
         return self._changed(stabilization=stabilization, terms=terms, _texts=tuple(slots))
 
+    def with_one_degree(self) -> Physics:
+        """The same physics with all fields of the degree of the discretization."""
+        if not any(field.degree_offset for field in self.fields):
+            return self
+        return self._changed(fields=tuple(replace(field, degree_offset=0) for field in self.fields))
+
     def _changed(self, **attributes: object) -> Physics:
         """Return a copy with other attributes, which are not checked; values cached from the old ones are dropped."""
         new = object.__new__(Physics)
