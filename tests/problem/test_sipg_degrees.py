@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from mixed_meshes import plane, solid
 from petsc4py import PETSc
 from petsc_options import petsc_options
 from run_mixed import state
+from run_saddle_splits import rubber
 from run_sipg_degrees import FLOW, flow, norms
 from sample_meshes import DIM, SHAPES, bent, box_mesh
 from sample_physics import everything, give_everything
+from test_mixed_meshes import SOLIDS
+from test_mixed_meshes import mesh_of as several_shapes
 
 import petsc_hdg as fe
 from petsc_hdg.discretizations.oracle import State
@@ -56,6 +61,16 @@ def test_orders_of_a_flow(cell, degree, curved):
     continuous = fe.Problem(mesh, physics, degree=degree, check_kernels=False)
     bounds = errors_of(continuous, continuous.solve())
     assert errors[1][0] < 1.3 * bounds[0] and errors[1][1] < 6 * bounds[1], (errors, bounds)
+
+
+@pytest.mark.parametrize("name", ["plane", "all"])
+def test_flows_on_cells_of_several_shapes(name):
+    mesh = several_shapes(plane(4) if name == "plane" else solid(2, SOLIDS[name], across=(1, 1)))
+    problem = fe.Problem(mesh, flow(mesh.dim), backend="sipg_gpu", degree=2)
+    errors = errors_of(problem, problem.solve())
+    continuous = fe.Problem(mesh, flow(mesh.dim), degree=2, check_kernels=False)
+    bounds = errors_of(continuous, continuous.solve())
+    assert errors[0] < 1.5 * bounds[0] and errors[1] < 6 * bounds[1], (errors, bounds)
 
 
 @pytest.mark.parametrize("cell", SHAPES)
@@ -108,6 +123,23 @@ def test_results_of_a_flow(tmp_path):
     problem.plot(tmp_path / "flow.png", u, field="pressure")
     assert b"pressure" in (tmp_path / "flow.vtu").read_bytes() and (tmp_path / "flow.png").stat().st_size > 1000
     assert abs(problem.integral("pressure", u)) < 1e-12
+
+
+@pytest.mark.parametrize("backend", ["sipg_gpu", "cg_gpu"])
+def test_a_pressure_of_no_lower_degree_is_told(backend):
+    """Of a body that is nearly incompressible, not of a soft one."""
+    mesh = mesh_of("triangle", 3)
+    for lame_lambda, lower, is_told in ((5e3, 0, True), (5e3, 1, False), (1.0, 0, False)):
+        physics = rubber(lame_lambda, "boundary")
+        physics = physics if lower else physics.with_one_degree()
+        problem = fe.Problem(mesh, physics, backend=backend, degree=2, check_kernels=False)
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            problem.solve()
+        assert (
+            any("'pressure' may be wrong by its size; give it degree_offset=-1" in str(w.message) for w in found)
+            == is_told
+        )
 
 
 def reaction(first: int, second: int) -> fe.Physics:
