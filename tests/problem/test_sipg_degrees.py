@@ -63,6 +63,7 @@ def test_orders_of_a_flow(cell, degree, curved):
     assert errors[1][0] < 1.3 * bounds[0] and errors[1][1] < 6 * bounds[1], (errors, bounds)
 
 
+@pytest.mark.full("all")
 @pytest.mark.parametrize("name", ["plane", "all"])
 def test_flows_on_cells_of_several_shapes(name):
     mesh = several_shapes(plane(4) if name == "plane" else solid(2, SOLIDS[name], across=(1, 1)))
@@ -98,8 +99,7 @@ def test_matrices_are_those_of_products_and_of_numpy(cell):
         np.testing.assert_allclose(got, expected, atol=1e-12 * np.abs(expected).max())
 
 
-@pytest.mark.quick
-@pytest.mark.parametrize("cells", [("triangle", "quadrilateral"), pytest.param(SHAPES[2:], marks=pytest.mark.full)])
+@pytest.mark.parametrize("cells", [pytest.param(SHAPES[:2], marks=pytest.mark.quick), SHAPES[2:]])
 def test_ranks_agree(mpirun, cells):
     found = json.loads(mpirun(3, Path(__file__).with_name("run_sipg_degrees.py"), *cells).stdout.splitlines()[-1])
     for cell in cells:
