@@ -349,7 +349,7 @@ def physics(source: Path, row: Row, backend: str) -> fe.Physics:
     def of(names: dict) -> dict:
         return {name: read_function(source, row, function) for name, function in names.items()}
 
-    lower = {"degree_offset": -1} if backend == "cg_gpu" else {}
+    lower = {"degree_offset": -1} if backend in ("cg_gpu", "sipg_gpu") else {}
     fields = {name: fe.Field(count, **(lower if name in row.lower else {})) for name, count in row.fields.items()}
     walls = []
     for wall in row.walls or (Wall("boundary", next(iter(fields))),):

@@ -322,9 +322,10 @@ def _check_levels(options: Options, physics, pc_type: str) -> None:
         )
     if options.pmat == "conforming" and options.cg_condense:
         raise OptionError(f"{name} conforming does not go with -{options.prefix}cg_condense; use {name} aij")
-    if options.pmat == "conforming" and options.backend == "cg_gpu" and not of_one_degree(physics):
+    takes_one = options.pmat == "agglomerates" or options.backend == "cg_gpu"
+    if takes_one and not of_one_degree(physics):
         raise OptionError(
-            f"{name} conforming takes fields of one degree, and physics '{physics.name}' has a degree_offset; use "
+            f"{name} {options.pmat} takes fields of one degree, and physics '{physics.name}' has a degree_offset; use "
             f"{name} aij"
         )
     if pc_type != "mg" and pc_type not in MATRIX_FREE_PCS:

@@ -16,7 +16,7 @@
 //   least [NC, stride]           written by sipg_least: least trace of the diffusivity in a cell
 //   sigma [NC, NFACETS, stride]  what is found
 // Tables
-//   PENALTY [NFACETS] what multiplies (normal diffusivity) |F|/|K|, or what stands for it
+//   PENALTY [NC, NFACETS] what multiplies (normal diffusivity) |F|/|K|, or what stands for it
 //   FACET_RATIO [NFACETS] |F| / |K| of the reference cell;  CORNERS [NFACETS, NCORNERS] geometry nodes;  FIELD [NC] field
 
 // One side of a facet: largest normal diffusivity of each component, its sum over the points with sign, largest ratio of
@@ -108,12 +108,12 @@ static inline real penalty_diameter(const Geometry *g, int f)
     }                                                                                             \
   } while (0)
 
-// |F|/|K| of a side, or what stands for it, times PENALTY. With nodes as quadrature points the trace inequality holds node
-// by node, so that the largest ratio of surface and volume elements counts; on affine cells it is the same everywhere.
-static inline real penalty_scale(const PenaltySide *side, const Geometry *g, int face, real ratio, __global const real *numbers,
-                                 int at)
+// |F|/|K| of a side, or what stands for it, times PENALTY of component c. With nodes as quadrature points the trace inequality
+// holds node by node, so that the largest ratio of surface and volume elements counts; on affine cells it is the same everywhere.
+static inline real penalty_scale(const PenaltySide *side, const Geometry *g, int c, int face, real ratio,
+                                 __global const real *numbers, int at)
 {
-  return PENALTY[face] * (NUMBERS ? numbers[at] : PAPER ? 1 / penalty_diameter(g, face) : ratio * side->ratio);
+  return PENALTY[c * NFACETS + face] * (NUMBERS ? numbers[at] : PAPER ? 1 / penalty_diameter(g, face) : ratio * side->ratio);
 }
 
 // Diffusivity of component c of a side over the least one of its cell, 1 at least. With q = κ ∇u·n on F, |q|² is at most
@@ -159,10 +159,10 @@ __kernel void sipg_penalty(ARGUMENTS)
       if (behind >= 0) PENALTY_SIDE(far, b_side, a_side.u, h, row_other, place);
     }
   for (int c = 0; c < NC; ++c) {
-    real found = behind == -1 ? 0 : own.diffusivity[c] * penalty_scale(&own, &g, f, FACET_RATIO[f], numbers, f * stride + cell);
+    real found = behind == -1 ? 0 : own.diffusivity[c] * penalty_scale(&own, &g, c, f, FACET_RATIO[f], numbers, f * stride + cell);
     found *= penalty_excess(&own, least, c, c * stride + cell);
     if (behind >= 0) {
-      const real ratio = penalty_scale(&far, &h, place, FACET_RATIO[place], numbers, place * stride + other);
+      const real ratio = penalty_scale(&far, &h, c, place, FACET_RATIO[place], numbers, place * stride + other);
       found = fmax(found, far.diffusivity[c] * ratio * penalty_excess(&far, least, c, c * stride + other));
     }
     found *= behind < -1 ? BOUNDARY : 1;

@@ -5,7 +5,7 @@
 // 1. own cell into local memory   2. fluxes at the cell's points, tested   3. for each facet: the neighbour into local memory,
 // fluxes at the facet's points, tested   4. rows written.
 //
-// needs: ARGUMENTS ROLE ALONG DIM NC NAUX NB NQ NQF NNODES NFACETS LANES THREADS TIME STATE BASIS GRAD FACET_BASIS FACET_GRAD
+// needs: ARGUMENTS ROLE ALONG DIM NC NAUX NDOF NBASIS NQ NQF NNODES NFACETS LANES THREADS TIME STATE BASIS GRAD FACET_BASIS FACET_GRAD
 // needs: ORDER GEO_ORDER
 //
 // Arrays: arguments PASS of discretizations/sipg/arguments.py.
@@ -34,10 +34,10 @@ KERNEL(LANES * THREADS) void ROLE(sipg)(ARGUMENTS)
   LOCAL_CELLS
 #if !ALONG || STATE
   LOCAL_RATES
-  __local real u[2 * NC * NB * LANES];
+  __local real u[2 * NDOF * LANES];
 #endif
 #if ALONG
-  __local real du[2 * NC * NB * LANES];
+  __local real du[2 * NDOF * LANES];
 #endif
   const int thread = THREAD, group = get_group_id(0);
   const int first = 32 * chunks[group / (32 / LANES)], width = min(32, num_cells - first);
@@ -54,10 +54,10 @@ KERNEL(LANES * THREADS) void ROLE(sipg)(ARGUMENTS)
     END_OF_TURN
   }
   BARRIER_LOCAL();
-  SHARED(k, NC * NB)
+  SHARED(k, NDOF)
   {
     const int lane = LANE;
-    result[AT(k)] = tested(flux, lane, NQ, BASIS, GRAD, k % NB, k / NB);
+    result[AT(k)] = tested(flux, lane, NQ, BASIS, GRAD, k);
     END_OF_TURN
   }
   for (int f = 0; f < NFACETS; ++f) {
@@ -86,19 +86,18 @@ KERNEL(LANES * THREADS) void ROLE(sipg)(ARGUMENTS)
       }
     }
     BARRIER_LOCAL();
-    SHARED(k, NC * NB)
+    SHARED(k, NDOF)
     {
       const int lane = LANE;
-      result[AT(k / NB * NB + ORDER[f * NB + k % NB])] +=
-          tested(flux, lane, NQF, FACET_BASIS, FACET_GRAD, k % NB, k / NB);
+      result[AT(ordered_row(k, ORDER + f * NBASIS))] += tested(flux, lane, NQF, FACET_BASIS, FACET_GRAD, k);
       END_OF_TURN
     }
   }
   BARRIER_LOCAL();
-  SHARED(k, NC * NB)
+  SHARED(k, NDOF)
   {
     const int lane = LANE;
-    if (part + lane < width) out[first * (NC * NB) + k * width + part + lane] = result[AT(k)];
+    if (part + lane < width) out[first * NDOF + k * width + part + lane] = result[AT(k)];
     END_OF_TURN
   }
 }

@@ -287,5 +287,5 @@ def check_one_degree(physics, scheme: str) -> None:
     if offsets:
         raise PhysicsError(
             f"physics '{physics.name}' has degree_offset {', '.join(offsets)}, and all fields of {scheme} have the "
-            "degree of -fe_degree; leave degree_offset out or give -fe_backend cg_gpu"
+            "degree of -fe_degree; leave degree_offset out or give -fe_backend cg_gpu or sipg_gpu"
         )

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..errors import PhysicsError
 
+OF_DEGREES = ("cg_gpu", "sipg_gpu")  # schemes whose fields may differ in degree
 SAMPLES = 4  # the first half of positive numbers alone
 
 
@@ -211,21 +212,26 @@ def reason(physics, dim: int, name: str) -> str:
 
 def check_stable(physics, dim: int, scheme: str) -> None:
     """Raise PhysicsError for a field that only couples to another one by gradient and divergence, as the pressure of
-    Stokes flow, in spaces of one degree: no such pair is stable. In discontinuous spaces nothing bounds its jumps."""
+    Stokes flow, in spaces of one degree: no such pair is stable. In discontinuous spaces nothing bounds its jumps.
+
+    One degree less is stable, in continuous spaces (Taylor and Hood) and in discontinuous ones (Toselli 2002). Where
+    the other field does not diffuse, no penalty acts on its jumps, and it converges too slowly by interior penalty:
+    such pairs are refused as well."""
     if len(physics.fields) < 2:
         return
     depends, fields = dependences(physics, dim), physics.fields
     starts = [f.offset for f in fields]
     by_fields = np.logical_or.reduceat(np.logical_or.reduceat(depends[1] | depends[2], starts, 0), starts, 1)
     pairs = [(fields[i], fields[j]) for i, j in np.argwhere(by_fields & by_fields.T)]
-    if scheme == "cg_gpu":
-        pairs = [(own, other) for own, other in pairs if own.degree_offset >= other.degree_offset]
     without = fields_without_own_terms(physics, dim) if pairs else []
     for own, other in pairs:
-        if own.name in without:
+        diffuses = depends[3].diagonal()[other.offset : other.offset + other.components].all()
+        stable = OF_DEGREES if diffuses else OF_DEGREES[:1]
+        is_lower = scheme in stable and own.degree_offset < other.degree_offset
+        if own.name in without and not is_lower:
             raise PhysicsError(
                 f"physics '{physics.name}' has no '{own.name}' in the equation of '{own.name}', which couples to "
                 f"'{other.name}' by gradient and divergence (a saddle point), and fields of one degree are stable "
-                "there by hdg_gpu alone; give -fe_backend hdg_gpu, -fe_backend cg_gpu with degree_offset=-1 of "
+                f"there by hdg_gpu alone; give -fe_backend hdg_gpu, {' or '.join(stable)} with degree_offset=-1 of "
                 f"'{own.name}', or add a term of '{own.name}' to its equation"
             )

@@ -22,8 +22,8 @@ CHUNK = 1 << 15  # rows made at a time: temporaries stay in the cache
 
 
 class ConformingSubspace:
-    """Continuous functions, P1 or Q1 if no `degree` is given, that satisfy essential conditions, and the Jacobian on
-    them. Making one is collective.
+    """Continuous functions, P1 or Q1 if no `degree` is given, the same of all fields, that satisfy essential
+    conditions, and the Jacobian on them. Making one is collective.
 
     fine: operator of the scheme, or of `above`, a subspace of higher degree.
     access: VecAccess.
@@ -42,7 +42,7 @@ class ConformingSubspace:
         options = replace(
             disc.options, backend="cg_gpu", degree=degree, quadrature_degree=-1, kernel="auto", cg_condense=False
         )
-        self.discretization = ContinuousGalerkin.on(disc.mesh, disc.physics, options, disc.limits)
+        self.discretization = ContinuousGalerkin.on(disc.mesh, disc.physics.with_one_degree(), options, disc.limits)
         self.dofmap = self.discretization.dofmap
         self.is_symmetric = degree > 1
         self._is_assembled = degree == 1 or not fine.arrays.device.has_solvers

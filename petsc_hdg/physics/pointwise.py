@@ -333,6 +333,12 @@ class Physics(Described):
         terms = replace(self.terms, residual=self.terms.residual + reader.of_fields("rates", texts, F0, "f0"))
         return self._changed(terms=terms, _texts=(*self._texts, *reader.texts))
 
+    def with_one_degree(self) -> Physics:
+        """The same physics with all fields of the degree of the discretization."""
+        if not any(field.degree_offset for field in self.fields):
+            return self
+        return self._changed(fields=tuple(replace(field, degree_offset=0) for field in self.fields))
+
     def _changed(self, **attributes: object) -> Physics:
         """Return a copy with other attributes, which are not checked; values cached from the old ones are dropped."""
         new = object.__new__(Physics)

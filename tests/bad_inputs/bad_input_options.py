@@ -150,9 +150,19 @@ BAD_OPTIONS = {
         lambda c, f: problem(c, backend="sipg_gpu", degree=7),
         "degree 7; sipg_gpu takes 1 to 6",
     ),
-    "interior penalty of two degrees": (
-        lambda c, f: problem(c, fe.Physics(TWO_DEGREES, f1=DIFFUSION), backend="sipg_gpu", degree=2),
-        "'physics' has degree_offset -1 of 'v', and all fields of sipg_gpu",
+    "interior penalty of two degrees in one pass": (
+        lambda c, f: fe.Problem(
+            fe.Mesh.box((2, 2), simplex=False, comm=c),
+            fe.Physics(TWO_DEGREES, f1=DIFFUSION),
+            Options(backend="sipg_gpu", degree=2, sipg_kernel="fused", check_kernels=False),
+        ),
+        "-sipg_kernel fused integrates quadrilateral cells at the nodes that all fields share; leave",
+    ),
+    "agglomerates of two degrees": (
+        lambda c, f: problem(
+            c, fe.Physics(TWO_DEGREES, f1=DIFFUSION), backend="sipg_gpu", degree=2, pmat="agglomerates"
+        ),
+        "-fe_pmat agglomerates takes fields of one degree, and physics 'physics' has a degree_offset; use -fe_pmat aij",
     ),
     **{
         f"a saddle point by {backend}, offset {offset}": (
@@ -164,8 +174,21 @@ BAD_OPTIONS = {
             ),
             "has no 'pressure' in the equation of 'pressure', which couples to 'velocity' by gradient and divergence",
         )
-        for backend, offset in (("cg_gpu", 0), ("sipg_gpu", 0), ("poly_gpu", 0), ("sipg_gpu", -1))
+        for backend, offset in (("cg_gpu", 0), ("sipg_gpu", 0), ("poly_gpu", 0), ("poly_gpu", -1))
     },
+    "a saddle point without diffusion by interior penalty": (
+        lambda c, f: problem(
+            c,
+            fe.Physics(
+                {"velocity": 2, "pressure": fe.Field(1, -1)},
+                CONTINUITY | {"velocity": "for (d = 0; d < 2; ++d) f0[d] = u[d];"},
+                {"velocity": "for (d = 0; d < 4; ++d) f1[d] = d % 3 == 0 ? -u[2] : 0.0;"},
+            ),
+            backend="sipg_gpu",
+            degree=2,
+        ),
+        "give -fe_backend hdg_gpu, cg_gpu with degree_offset=-1 of 'pressure'",
+    ),
     "data of a component inside the mesh": (
         lambda c, f: fe.Problem(
             divided(c),
@@ -213,7 +236,7 @@ BAD_OPTIONS = {
             clamped(),
             Options(backend="sipg_gpu", sipg_kernel="fused", quadrature_degree=5, check_kernels=False),
         ),
-        "-sipg_kernel fused integrates quadrilateral cells at their nodes; leave -fe_quadrature_degree out",
+        "-sipg_kernel fused integrates quadrilateral cells at the nodes that all fields share; leave",
     ),
     "interior penalty too high for local memory": (
         lambda c, f: on_a_device_without(

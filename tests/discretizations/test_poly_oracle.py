@@ -155,7 +155,7 @@ def test_penalties_by_the_formula():
     largest[there] = np.maximum(largest[there], constants[disc.polytopes.of_cell[behind[there]]])
     kinds = disc.fine.neighbours.kinds[np.where(behind < -1, -2 - behind, 0)]
     largest[(behind < -1) & (kinds[:, 0] >= 0)] *= 2
-    assert disc.fine.penalty_factor(disc.mesh.cell) == 1
+    assert disc.fine.penalty_factor(disc.mesh.cell, 2) == 1
     found = sigma_of(operator, speeds(operator, WIND[:2]))[outline.cell, outline.facet]
     checked = there | ((behind < -1) & (kinds[:, 0] >= 0))
     assert checked.sum() > 10 and there.any()

@@ -19,7 +19,7 @@ FEWER = MESHES | {"solid": (partial(solid, across=(2, 2)), 3, 0)}  # cubes acros
 
 def norms(mesh: Mesh) -> dict:
     """Norms of a residual and of products; of a solution, and what is taken of it."""
-    problem = Problem(mesh, everything(0), Options(backend="sipg_gpu", degree=2, check_kernels=False, pmat="none"))
+    problem = Problem(mesh, everything(), Options(backend="sipg_gpu", degree=2, check_kernels=False, pmat="none"))
     found, diagonal = of_products(problem), problem.create_vec()
     problem.callbacks.jacobian.getDiagonal(diagonal)
     found["diagonal"] = diagonal.norm()

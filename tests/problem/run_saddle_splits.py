@@ -51,13 +51,13 @@ CASES = {
 }
 
 
-def problem(case: str, faces: int, comm=PETSc.COMM_WORLD) -> fe.Problem:
-    return fe.Problem(fe.Mesh.box((faces, faces), comm=comm), CASES[case](), degree=2)
+def problem(case: str, faces: int, comm=PETSc.COMM_WORLD, **options) -> fe.Problem:
+    return fe.Problem(fe.Mesh.box((faces, faces), comm=comm), CASES[case](), degree=2, **options)
 
 
-def numbers(case: str, faces: int, comm=PETSc.COMM_WORLD) -> dict:
+def numbers(case: str, faces: int, comm=PETSc.COMM_WORLD, **options) -> dict:
     """How a flow is solved: fields apart, iterations and steps, and a number of the solution."""
-    found = problem(case, faces, comm)
+    found = problem(case, faces, comm, **options)
     energy = found.integral("u[0]*u[0]*(1 + x[0]) + u[1]*u[1]", found.solve())
     return {
         "saddle": found.saddle,

@@ -37,8 +37,8 @@ def problem_of(name: str, physics: fe.Physics, degree: int, **options) -> fe.Pro
 
 
 def given(name: str, degree: int = 2, **options) -> tuple[fe.Problem, list[PETSc.Vec]]:
-    """A problem with every input, state, rate and direction."""
-    problem = problem_of(name, everything(0), degree, check_kernels=False, **options)
+    """A problem with every input, two fields of different degree, state, rate and direction."""
+    problem = problem_of(name, everything(), degree, check_kernels=False, **options)
     give_everything(problem)
     return problem, [state(problem, shift) for shift in (0.0, 1.0, 2.0)]
 

@@ -38,6 +38,23 @@ def test_iterations_are_flat(all_are_large, monkeypatch, case, most):
     assert found[0]["energy"] == pytest.approx(by_factors["energy"], rel=1e-6)
 
 
+@pytest.mark.full("open", "convected")
+@pytest.mark.parametrize("case, most", [("enclosed", 20), ("open", 28), ("convected", 16)])
+def test_iterations_of_interior_penalty_are_flat(all_are_large, case, most):
+    """The same solution as by cg_gpu within the error of both."""
+    found = [numbers(case, n, PETSc.COMM_SELF, backend="sipg_gpu") for n in (8, 16)]
+    for one in found:
+        assert one["saddle"] == ["pressure"] and not one["direct"] and one["its"] <= most * one["steps"]
+    assert found[1]["energy"] == pytest.approx(numbers(case, 16, PETSc.COMM_SELF)["energy"], rel=5e-3)
+
+
+def test_factors_take_the_place_of_blocks(all_are_large):
+    """Where multigrid of the velocity is slow."""
+    found = numbers("variable", 16, PETSc.COMM_SELF, backend="sipg_gpu")
+    assert "fgmres with fieldsplit did not converge in 50" in found["direct"] and found["its"] <= 55
+    assert found["energy"] == pytest.approx(0.5, rel=1e-4)
+
+
 @pytest.mark.full
 def test_viscosity_that_varies_by_a_thousand(all_are_large):
     assert all(numbers("variable", n, PETSc.COMM_SELF)["its"] <= 60 for n in (8, 32))

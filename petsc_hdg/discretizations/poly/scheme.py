@@ -93,7 +93,7 @@ class CutPenalty(InteriorPenalty):
         np.minimum.at(found, self.element_of_cell, values.T)
         return self.neighbours.extended(found[self.element_of_cell]).T
 
-    def penalty_factor(self, cell: str) -> float:
+    def penalty_factor(self, cell: str, degree: int) -> float:
         """One: with trace constants as `side_numbers` that is twice what coercivity needs."""
         return self.options.poly_penalty_scale
 

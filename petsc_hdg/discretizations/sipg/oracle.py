@@ -146,7 +146,7 @@ class PenaltyOracle(CellOracle):
         if s.least is not None:
             most = np.max([self._trace(p, s) for p in points.sides], axis=0)
             diffusivity = diffusivity * np.maximum(1, most / np.maximum(s.least[:, cell], 1e-6 * most + 1e-300))
-        return disc.penalty_factors[facet] * diffusivity / self._length(cell, facet, points), speed, signed
+        return disc.penalty_factors[:, facet] * diffusivity / self._length(cell, facet, points), speed, signed
 
     def least(self, cell: int, state: State) -> np.ndarray:
         """Least trace [component] of the diffusivity in a cell."""

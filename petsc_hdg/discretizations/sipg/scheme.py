@@ -10,11 +10,11 @@ from ...codegen import KernelSpec, Launch, in_roles
 from ...errors import PhysicsError, collectively
 from ...mesh.shapes import CELLS, SHAPES
 from ...reference import is_tensor, lobatto_cell_quadrature, lobatto_facet_quadrature, on_facets, tensor_points
-from ..base import STEP_INWARDS, cell_fastest, check_one_degree, padded
+from ..base import STEP_INWARDS, cell_fastest, padded
 from ..block_specs import block_specs
 from ..lines import tensor_order
 from ..primal import PrimalDiscretization
-from ..symmetry import foreign_diffusion
+from ..symmetry import dependences, foreign_diffusion
 from .arguments import FACETS_OF_CELLS, LISTED_FACETS, PENALTY
 from .interleaved import CHUNK, create_section, discontinuous_dofmap
 from .mixed import FacetsOfShapes
@@ -44,8 +44,9 @@ def reads_gradient(physics) -> bool:
 class InteriorPenalty(PrimalDiscretization):
     """Numbering, arrays and kernel specs of the scheme `sipg_gpu`. Making one is collective.
 
-    A cell's rows are component by component, and nodes in each: in tensor order, x fastest, on quadrilaterals and
-    hexahedra, in basix' order on simplices. stride covers the extended cells: owned ones, then ghosts.
+    A cell's rows are component by component, and the nodes of its field in each: in tensor order, x fastest, on
+    quadrilaterals and hexahedra, in basix' order on simplices. stride covers the extended cells: owned ones, then
+    ghosts.
 
     neighbours: what lies behind each facet; given, where it is known.   orientations: of the cell shape's facets.
     """
@@ -91,27 +92,33 @@ class InteriorPenalty(PrimalDiscretization):
 
     @property
     def element(self):
-        """The element of every component."""
-        return self.spaces[0].element
+        """The element of the fields of highest degree: that of all where they have one degree."""
+        return max((space.element for space in self.spaces), key=lambda element: element.degree)
 
-    @cached_property
+    @property
+    def has_one_element(self) -> bool:
+        return all(space.element == self.element for space in self.spaces)
+
+    @property
     def tensor_order(self) -> np.ndarray:
-        """basix' number [node] of each node of a cell's rows."""
-        nodes = self.element.nodes
-        if not self.is_tensor:
-            return np.arange(len(nodes))
-        return tensor_order(nodes)
+        """basix' number [node] of each node of the rows of a component of `element`."""
+        return self._order(self.element)
+
+    def _order(self, element) -> np.ndarray:
+        return tensor_order(element.nodes) if self.is_tensor else np.arange(element.num_basis)
 
     @cached_property
     def row_of_dof(self) -> np.ndarray:
         """Row [dof] of each degree of freedom of a cell (field by field, basix' basis, component fastest)."""
-        node = np.argsort(self.tensor_order)
-        rows = [(s.first_component + np.arange(s.components)) * self.num_nodes + node[:, None] for s in self.spaces]
+        rows = [
+            s.first_dof + np.arange(s.components) * s.element.num_basis + np.argsort(self._order(s.element))[:, None]
+            for s in self.spaces
+        ]
         return np.concatenate([r.ravel() for r in rows])
 
     @property
     def num_nodes(self) -> int:
-        """Nodes of a cell, NB."""
+        """Nodes of `element`, NB."""
         return self.element.num_basis
 
     @property
@@ -127,8 +134,9 @@ class InteriorPenalty(PrimalDiscretization):
 
     @property
     def collocated(self) -> bool:
-        """True if the quadrature points are the nodes: on tensor cells, unless the user gives a quadrature degree."""
-        return self.is_tensor and self.options.quadrature_degree < 0
+        """True if the quadrature points are the nodes: on tensor cells with fields of one degree, unless the user gives
+        a quadrature degree."""
+        return self.is_tensor and self.options.quadrature_degree < 0 and self.has_one_element
 
     @property
     def quadrature_degree(self) -> int:
@@ -366,21 +374,31 @@ class InteriorPenalty(PrimalDiscretization):
         sums = ((part.facet_rules[0], part.quadrature.weights.sum()) for part in self.parts)
         return np.array([rule.weights.sum() / size for rules, size in sums for rule in rules])
 
-    @property
-    def penalty_factors(self) -> np.ndarray:
-        """Factors [F] on the sides of facets, see `penalty_factor`."""
-        factors = [(self.penalty_factor(part.mesh.cell), part.num_facets_of_cell) for part in self.parts]
-        return np.concatenate([np.full(count, factor) for factor, count in factors])
+    @cached_property
+    def penalty_degrees(self) -> np.ndarray:
+        """Degree [component] of the gradients whose fluxes the penalty of a component bounds: the highest of those that
+        it shares diffusion with."""
+        degrees = np.repeat([s.element.degree for s in self.spaces], [s.components for s in self.spaces])
+        diffuses = dependences(self.physics, self.dim)[-1]
+        return np.where(diffuses | diffuses.T | np.eye(len(degrees), dtype=bool), degrees, 0).max(axis=1)
 
-    def penalty_factor(self, cell: str) -> float:
-        """Factor of (normal diffusivity) |F|/|K| of cells of a shape; with -sipg_penalty paper, over the facet's
-        diameter.
+    @cached_property
+    def penalty_factors(self) -> np.ndarray:
+        """Factors [component, F] on the sides of facets, see `penalty_factor`."""
+        return np.array([
+            [self.penalty_factor(part.mesh.cell, p) for part in self.parts for _ in range(part.num_facets_of_cell)]
+            for p in self.penalty_degrees.tolist()
+        ])  # fmt: skip
+
+    def penalty_factor(self, cell: str, degree: int) -> float:
+        """Factor of (normal diffusivity) |F|/|K| of cells of a shape for gradients of functions of a degree p; with
+        -sipg_penalty paper, over the facet's diameter.
 
         Simplices: (d + 1)/2 (p + 1)(p + d)/d, from the trace inequality on P_p shared by d + 1 facets (Warburton and
         Hesthaven 2003; Shahbazi 2005). Others: (p + 1)², twice what coercivity needs on rectangles, right prisms and
         pyramids. Paper: 100 p² (Gorlani 2015, section 4.3).
         """
-        p, d, scale = self.element.degree, self.dim, self.options.sipg_penalty_scale
+        p, d, scale = degree, self.dim, self.options.sipg_penalty_scale
         if self.is_paper:
             return scale * 100.0 * p * p
         if cell in ("triangle", "tetrahedron"):
@@ -414,7 +432,6 @@ def degrees_of(cell: str) -> tuple[int, int]:
 
 def check_sipg(physics, dim: int) -> None:
     """Raise PhysicsError for a physics in `dim` dimensions that sipg_gpu does not discretize."""
-    check_one_degree(physics, "sipg_gpu")
     if len(physics.natural) > MOST_NATURAL:
         raise PhysicsError(
             f"physics '{physics.name}' has {len(physics.natural)} natural conditions; sipg_gpu takes {MOST_NATURAL}: "

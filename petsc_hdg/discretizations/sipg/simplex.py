@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+
 import numpy as np
 
 from ...codegen import KernelSpec, Launch, in_roles
@@ -26,7 +28,9 @@ MOST_UNROLLED = 400  # multiplications of a value and its gradient at a point up
 
 def simplex_specs(disc, is_seldom: bool = False) -> dict[str, KernelSpec]:
     """Specs of `sipg_residual` and `sipg_action` of an InteriorPenalty. Raises OptionError (local memory)."""
-    macros = {**disc._macros(), **disc.flux_macros, "NQ": disc.quadrature.num_points}
+    spaces = spaces_of(disc)
+    macros = {**disc._macros(), **disc.flux_macros, "NQ": disc.quadrature.num_points, "NSPACES": len(spaces)}
+    macros["NBASIS"] = sum(element.num_basis for element, _ in spaces)
     if suits_cell(disc):
         return cell_specs(disc, macros)
     shape = simplex_shape(disc, is_seldom)
@@ -66,21 +70,32 @@ def simplex_tables(disc) -> dict[str, np.ndarray]:
     """Tables of the cell, and of the facet opposite vertex 0; see sipg_simplex.cl."""
     rule, normals = disc.quadrature, disc.facet_rules[1]
     facet = disc.facet_rules[0][0]
+    spaces = spaces_of(disc)
+    components = np.array([count for _, count in spaces])
+    functions = np.array([element.num_basis for element, _ in spaces])
+    starts = {"SPACE_ROW": components * functions, "SPACE_COMP": components, "SPACE_BASIS": functions}
     tables = {
+        **{name: np.append(0, np.cumsum(sizes)).astype(np.int32) for name, sizes in starts.items()},
         "AUX_START": disc.auxiliary.starts,
-        "ORDER": node_orders(disc.element),
+        "ORDER": np.concatenate([node_orders(element) for element, _ in spaces], axis=1),
         "GEO_ORDER": node_orders(disc.geometry_element),
         "WEIGHTS": rule.weights,
         "FACET_WEIGHTS": facet.weights,
         "FACET_NORMAL": normals[0],
     }
     for prefix, points in (("", rule.points), ("FACET_", facet.points)):
-        for name, element in (("BASIS", disc.element), ("GEO", disc.geometry_element)):
-            table = tabulate(element, points)
-            tables[prefix + name] = table.values
-            tables[prefix + ("GRAD" if name == "BASIS" else "GEO_GRAD")] = table.gradients
+        found = [tabulate(element, points) for element, _ in spaces]
+        tables[prefix + "BASIS"] = np.concatenate([table.values for table in found], axis=1)
+        tables[prefix + "GRAD"] = np.concatenate([table.gradients for table in found], axis=1)
+        tables[prefix + "GEO_GRAD"] = tabulate(disc.geometry_element, points).gradients
         tables[prefix + "GEO"] = disc.seen_geometry(points)
     return tables
+
+
+def spaces_of(disc) -> list[tuple[ReferenceElement, int]]:
+    """Element and number of components of the spaces of the kernels, each of consecutive fields of one degree."""
+    runs = groupby(disc.spaces, key=lambda space: space.element)
+    return [(element, sum(space.components for space in run)) for element, run in runs]
 
 
 def vertex_orders(dim: int) -> np.ndarray:

@@ -316,8 +316,9 @@ def fused_pass(operator) -> FusedPass | None:
     options = disc.options
     if options.sipg_kernel == "fused" and not disc.has_fused:
         raise OptionError(
-            f"-{options.prefix}sipg_kernel fused integrates {disc.mesh.cell} cells at their nodes; leave "
-            f"-{options.prefix}fe_quadrature_degree out or give -{options.prefix}sipg_kernel split"
+            f"-{options.prefix}sipg_kernel fused integrates {disc.mesh.cell} cells at the nodes that all fields share; "
+            f"leave -{options.prefix}fe_quadrature_degree and degree_offset out or give "
+            f"-{options.prefix}sipg_kernel split"
         )
     if options.sipg_kernel not in ("auto", "affine", "fused") or not disc.has_fused:
         return None

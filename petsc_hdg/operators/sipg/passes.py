@@ -289,7 +289,7 @@ class AffineSimplexPass(FusedPass):
         disc = self.operator.discretization
         given = {
             "data_stride": self.classes or disc.stride,
-            "factor": float(disc.penalty_factor(disc.mesh.cell) * disc.dim**2),
+            "factor": float(disc.penalty_factor(disc.mesh.cell, disc.element.degree) * disc.dim**2),
         }
         given |= {"behind": self._links, "class_of": self._class_of, "data": self.data, "penalty": self._penalty}
         self._launch_product(self.kernels["sipg_affine_simplex"], out, part, du, **given)

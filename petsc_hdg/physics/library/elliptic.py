@@ -102,7 +102,7 @@ def elasticity(
 
     lame_lambda, mu   Lamé's constants λ and μ, in the unit of stress; constants of the physics
     E, nu             Young's modulus and Poisson's ratio, in the place of these
-    mixed             a second field, pressure p = -λ ∇·u of one degree less: cg_gpu then does not lock where λ is large
+    mixed             a second field, pressure p = -λ ∇·u of one degree less: cg_gpu and sipg_gpu then do not lock
     """
     others.setdefault("name", "elasticity")
     _stiffness(others, lame_lambda, mu)

@@ -12,7 +12,7 @@ import math
 import numpy as np
 from mpi4py.MPI import MAX
 
-from ...discretizations.symmetry import NEARLY
+from ...discretizations.symmetry import NEARLY, OF_DEGREES, constraints
 from ...errors import warn_user
 from ...mesh.order import samples
 from ...mesh.whole_mesh import centroids
@@ -259,6 +259,37 @@ def warn_of_locking(problem, ratio: float) -> None:
             f"displacements of degree {degree} by {problem.options.backend} may be {outcome}; "
             f"-{problem.prefix}fe_degree {degree + 1} or more, or -{problem.prefix}fe_backend hdg_gpu, do better"
         )
+
+
+def warn_of_equal_degrees(problem) -> None:
+    """Warn on rank 0, once, of a field that its own value hardly bounds, as the pressure of a nearly incompressible
+    body, in a space of no lower degree than that of the field it constrains. Collective."""
+    physics, told = problem.physics, "equal degrees"
+    pairs = [(p, v) for p in physics.fields for v in physics.fields if p.degree_offset >= v.degree_offset and p != v]
+    if problem.options.backend not in OF_DEGREES or not pairs or told in problem.told:
+        return
+    names = constraints(physics, problem.mesh.dim)
+    for p, v in ((p, v) for p, v in pairs if p.name in names):
+        ratios = [_constraint_ratio(blocks, p, v) for _, blocks in sampled_blocks(problem)]
+        if problem.comm.allreduce(max(ratios, default=0.0), MAX) < LOCKING[1][0]:
+            continue
+        problem.told.add(told)
+        if problem.comm.rank == 0:
+            warn_user(
+                f"physics '{physics.name}' bounds '{p.name}' by little but '{v.name}', whose degree is no higher: a "
+                f"pair that is not stable, '{p.name}' may be wrong by its size; give it "
+                f"degree_offset={v.degree_offset - 1}, or -{problem.prefix}fe_backend hdg_gpu"
+            )
+
+
+def _constraint_ratio(blocks: tuple, p, v) -> float:
+    """Return the coupling of two fields by gradient and divergence over the diffusion of v times the own term of p, as
+    bulk over shear stiffness."""
+    g0, g1, g2, g3 = blocks
+    own, other = (slice(f.offset, f.offset + f.components) for f in (p, v))
+    diffusion = np.abs(g3[other, other]).max() * np.abs(g0[own, own]).max()
+    coupling = np.abs(g1[own, other]).max() * np.abs(g2[other, own]).max()
+    return float(coupling / diffusion) if diffusion > 0 else 0.0
 
 
 def is_stiffness_slow(problem, ratio: float) -> bool:

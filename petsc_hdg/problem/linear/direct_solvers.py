@@ -148,6 +148,7 @@ def reason_of_text(problem) -> str:
     boundary_flow.warn(problem)
     ratio = cell_measures.stiffness_ratio(problem)
     cell_measures.warn_of_locking(problem, ratio)
+    cell_measures.warn_of_equal_degrees(problem)
     cell_measures.warn_of_waves(problem)
     cell_measures.warn_of_straddling(problem)
     if problem.assembles and problem.num_unknowns <= FEW:

@@ -18,7 +18,7 @@ import numpy as np
 from petsc4py import PETSc
 
 from ...database import defaults_in_database, given_text, given_truth, is_given
-from ...discretizations.symmetry import constraints, reason
+from ...discretizations.symmetry import OF_DEGREES, constraints, reason
 from ...errors import OptionError, warn_user
 from ...petsc import c_library
 from ...value_checks import plural
@@ -121,7 +121,8 @@ def split(problem, ksp: PETSc.KSP) -> None:
 
 def _tell_of_limits(problem, ksp: PETSc.KSP, step: int, norm: float) -> None:
     """A monitor that warns, on rank 0, of solvers of splits that stop at PETSc's limit: each step waits for them."""
-    inner = ksp.getPC().getFieldSplitSubKSP() if step else []
+    is_split = step and ksp.getPC().getType() == "fieldsplit"  # LU may have taken its place
+    inner = ksp.getPC().getFieldSplitSubKSP() if is_split else []
     for prefix, one in ((one.getOptionsPrefix() or "", one) for one in inner):
         stops = one.getConvergedReason() == PETSc.KSP.ConvergedReason.DIVERGED_MAX_IT
         if not stops or prefix in problem.told or is_given(prefix, "ksp_max_it"):
@@ -154,7 +155,7 @@ def _groups(prefix: str, names: list[str]) -> list[tuple[str, list[int]]]:
 def constraints_of(problem) -> list[str]:
     """Fields that get the diagonal; none where LU, another solver or the user's is taken. Collective."""
     count = problem.num_unknowns
-    is_large = problem.options.backend == "cg_gpu" and count > direct_solvers.IN_SPACE
+    is_large = problem.options.backend in OF_DEGREES and count > direct_solvers.IN_SPACE
     if not is_large or problem.direct or not direct_solvers.is_open(problem, count):
         return []
     return constraints(problem.physics, problem.mesh.dim)

@@ -13,6 +13,7 @@ from petsc4py import PETSc
 
 from ... import operators
 from ...database import any_given, defaults_in_database, is_given
+from ...discretizations.symmetry import fields_without_own_terms
 from ...operators.block_jacobi import CellBlocks
 from ...options import of_one_degree
 from ...petsc.c_library import set_passive_dm
@@ -44,8 +45,10 @@ MEMORY = 0.25  # part of the device's memory that cell blocks may take
 
 def conforming_subspace(problem) -> operators.ConformingSubspace | None:
     """The coarse level, None if the problem has another preconditioner, or if that level has no unknowns or not fewer
-    than the scheme. Collective."""
-    if problem.pmat != "conforming":
+    than the scheme, or if a field of interior penalty has no terms in its own equation: pairs of one degree are
+    unstable then. Collective."""
+    saddle = problem.discretization.has_penalties and fields_without_own_terms(problem.physics, problem.mesh.dim)
+    if problem.pmat != "conforming" or saddle:
         return None
     from ...krylov.sell_matrix import transposed_product
 
