@@ -14,6 +14,8 @@ from petsc_hdg.device.kernel import Kernel
 from petsc_hdg.device.platforms import opencl
 from petsc_hdg.errors import DeviceError
 
+PIECE = 1 << 30  # bytes that are set at once
+
 
 class Arrays:
     """Buffers of one device, with counts of what crosses between host and device.
@@ -54,8 +56,10 @@ class Arrays:
         return buffer
 
     def fill(self, buffer, byte: int = 0) -> None:
-        """Set every byte of a buffer, on the device."""
-        opencl().enqueue_fill_buffer(self.device.queue, buffer, np.uint8(byte), 0, buffer.size)
+        """Set every byte of a buffer, on the device, in pieces: NVIDIA's driver hangs at 3 GB, above 2³¹ bytes."""
+        for start in range(0, buffer.size, PIECE):
+            size = min(PIECE, buffer.size - start)
+            opencl().enqueue_fill_buffer(self.device.queue, buffer, np.uint8(byte), start, size)
 
     def to_device(self, array, name: str = "tables"):
         """A buffer holding `array`, its shape flattened: floats as `real`, integers as int (int64 must fit)."""

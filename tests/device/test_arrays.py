@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from petsc_hdg.device import Arrays
+from petsc_hdg.device import arrays as arrays_module
 from petsc_hdg.errors import DeviceError
 
 
@@ -42,6 +43,17 @@ def test_empty_arrays(device):
 def test_zeros(device):
     arrays = Arrays(device)
     assert not arrays.to_host(arrays.zeros(1000), 1000).any()
+
+
+def test_a_buffer_is_set_in_pieces(device, monkeypatch):
+    monkeypatch.setattr(arrays_module, "PIECE", 3000)
+    arrays, sizes, fill = Arrays(device), [], arrays_module.opencl().enqueue_fill_buffer
+    monkeypatch.setattr(
+        arrays_module.opencl(), "enqueue_fill_buffer", lambda *given: (sizes.append(given[-1]), fill(*given))
+    )
+    buffer = arrays.to_device(np.ones(1000))
+    arrays.fill(buffer)
+    assert not arrays.to_host(buffer, 1000).any() and sizes == [3000, 3000, 2000]
 
 
 def test_callbacks_are_counted(device):
