@@ -107,7 +107,7 @@ class TraceCopies:
     """
 
     name = "hdg_gpu"
-    repeats = True
+    repeats, diagonal_flops = True, 0
 
     def __init__(self, cell, degree, components, faces, arrays, copies, shaken: float = 0.2):
         mesh = self.tile = shaken_box(cell, faces, shaken)

@@ -69,7 +69,7 @@ def numbers(case: str, faces: int, comm=PETSc.COMM_WORLD, **options) -> dict:
 
 
 def main() -> None:
-    direct_solvers.MOST = direct_solvers.IN_SPACE = 100
+    direct_solvers.MOST, direct_solvers.most_of_saddles = 100, lambda problem: 100
     case, *faces = sys.argv[1], *map(int, sys.argv[2:])
     PETSc.Sys.Print(json.dumps([numbers(case, n) for n in faces]))
 

@@ -116,7 +116,8 @@ def test_users_choose():
 
 
 def test_large_problems_are_not_factored(monkeypatch):
-    monkeypatch.setattr(direct_solvers, "IN_SPACE", 100)
+    for name in ("IN_SPACE", "MOST", "IN_PLANE"):
+        monkeypatch.setattr(direct_solvers, name, 100)
     problem = CASES["open"](PETSc.COMM_SELF)
     assert problem.snes.getKSP().getPC().getType() == "fieldsplit" and not problem.direct
 

@@ -20,7 +20,7 @@ SCRIPT = Path(__file__).with_name("run_saddle_splits.py")
 @pytest.fixture
 def all_are_large(monkeypatch):
     monkeypatch.setattr(direct_solvers, "MOST", 100)
-    monkeypatch.setattr(direct_solvers, "IN_SPACE", 100)
+    monkeypatch.setattr(direct_solvers, "most_of_saddles", lambda problem: 100)
 
 
 @pytest.mark.full("enclosed", "open", "power", "rubber")
@@ -32,7 +32,7 @@ def test_iterations_are_flat(all_are_large, monkeypatch, case, most):
     found = [numbers(case, n, PETSc.COMM_SELF) for n in (8, 16)]
     for one in found:
         assert one["saddle"] == ["pressure"] and not one["direct"] and one["its"] <= most * one["steps"]
-    monkeypatch.setattr(direct_solvers, "IN_SPACE", 50_000)
+    monkeypatch.setattr(direct_solvers, "most_of_saddles", lambda problem: 50_000)
     by_factors = numbers(case, 8, PETSc.COMM_SELF)
     assert by_factors["direct"] and not by_factors["saddle"]
     assert found[0]["energy"] == pytest.approx(by_factors["energy"], rel=1e-6)

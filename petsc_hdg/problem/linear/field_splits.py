@@ -155,7 +155,7 @@ def _groups(prefix: str, names: list[str]) -> list[tuple[str, list[int]]]:
 def constraints_of(problem) -> list[str]:
     """Fields that get the diagonal; none where LU, another solver or the user's is taken. Collective."""
     count = problem.num_unknowns
-    is_large = problem.options.backend in OF_DEGREES and count > direct_solvers.IN_SPACE
+    is_large = problem.options.backend in OF_DEGREES and count > direct_solvers.most_of_saddles(problem)
     if not is_large or problem.direct or not direct_solvers.is_open(problem, count):
         return []
     return constraints(problem.physics, problem.mesh.dim)
