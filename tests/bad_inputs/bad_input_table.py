@@ -127,7 +127,7 @@ BAD = {
     ),
     "no local memory": (
         lambda c, f: on_a_device_without(c, {"kernel": "transpose", "degree": 4}, local_bytes=64),
-        "local memory, the device has 64",
+        "local memory, the limit is 64",
     ),
     # Solvers
     "NaN from the physics": (
