@@ -116,7 +116,7 @@ def test_users_choose():
 
 
 def test_large_problems_are_not_factored(monkeypatch):
-    for name in ("IN_SPACE", "MOST", "IN_PLANE"):
+    for name in ("IN_SPACE", "MOST", "IN_PLANE", "IN_PLANE_BY_PETSC"):
         monkeypatch.setattr(direct_solvers, name, 100)
     problem = CASES["open"](PETSc.COMM_SELF)
     assert problem.snes.getKSP().getPC().getType() == "fieldsplit" and not problem.direct
