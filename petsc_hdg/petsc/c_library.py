@@ -112,7 +112,7 @@ def _seen(address: ctypes.c_void_p, size: int, dtype) -> np.ndarray:
 
 
 def _asked(function: str, thing, kind=ctypes.c_int):
-    """What a function tells of an object of petsc4py, or at a C address, as a value of a C type."""
+    """Return what a getter of PETSc writes, of a C type, for a petsc4py object or the C address of one."""
     found = kind()
     call(function, _pointer(thing) if hasattr(thing, "handle") else thing, ctypes.byref(found))
     return found.value

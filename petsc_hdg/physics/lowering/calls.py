@@ -130,7 +130,7 @@ def _nulls(arguments: list) -> frozenset[int]:
 
 
 class Reads:
-    """What reads the nodes of a text, which is its `source`."""
+    """Base class of readers of a syntax tree; errors name lines of its text, `source`."""
 
     source: Source
 

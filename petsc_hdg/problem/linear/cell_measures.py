@@ -244,6 +244,13 @@ def stiffness_ratio(problem) -> float:
     return problem.comm.allreduce(max(ratios, default=0.0), MAX)
 
 
+def warn_once(problem, subject: str, text: str) -> None:
+    """Warn on rank 0, and note on all ranks that a subject has been told; callers ask for that before."""
+    problem.told.add(subject)
+    if problem.comm.rank == 0:
+        warn_user(text)
+
+
 def warn_of_locking(problem, ratio: float) -> None:
     """Warn on rank 0, once, and name degrees and schemes that do not lock."""
     degree = max(1, problem.options.degree)
@@ -252,13 +259,13 @@ def warn_of_locking(problem, ratio: float) -> None:
     least, outcome = LOCKING[degree]
     if ratio < least:
         return
-    problem.told.add("locking")
-    if problem.comm.rank == 0:
-        warn_user(
-            f"physics '{problem.physics.name}' resists changes of volume about {ratio:.2g} times as much as shear: "
-            f"displacements of degree {degree} by {problem.options.backend} may be {outcome}; "
-            f"-{problem.prefix}fe_degree {degree + 1} or more, or -{problem.prefix}fe_backend hdg_gpu, do better"
-        )
+    warn_once(
+        problem,
+        "locking",
+        f"physics '{problem.physics.name}' resists changes of volume about {ratio:.2g} times as much as shear: "
+        f"displacements of degree {degree} by {problem.options.backend} may be {outcome}; "
+        f"-{problem.prefix}fe_degree {degree + 1} or more, or -{problem.prefix}fe_backend hdg_gpu, do better",
+    )
 
 
 def warn_of_equal_degrees(problem) -> None:
@@ -273,13 +280,13 @@ def warn_of_equal_degrees(problem) -> None:
         ratios = [_constraint_ratio(blocks, p, v) for _, blocks in sampled_blocks(problem)]
         if problem.comm.allreduce(max(ratios, default=0.0), MAX) < LOCKING[1][0]:
             continue
-        problem.told.add(told)
-        if problem.comm.rank == 0:
-            warn_user(
-                f"physics '{physics.name}' bounds '{p.name}' by little but '{v.name}', whose degree is no higher: a "
-                f"pair that is not stable, '{p.name}' may be wrong by its size; give it "
-                f"degree_offset={v.degree_offset - 1}, or -{problem.prefix}fe_backend hdg_gpu"
-            )
+        warn_once(
+            problem,
+            told,
+            f"physics '{physics.name}' bounds '{p.name}' by little but '{v.name}', whose degree is no higher: a "
+            f"pair that is not stable, '{p.name}' may be wrong by its size; give it "
+            f"degree_offset={v.degree_offset - 1}, or -{problem.prefix}fe_backend hdg_gpu",
+        )
 
 
 def _constraint_ratio(blocks: tuple, p, v) -> float:

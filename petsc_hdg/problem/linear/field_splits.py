@@ -19,10 +19,10 @@ from petsc4py import PETSc
 
 from ...database import defaults_in_database, given_text, given_truth, is_given
 from ...discretizations.symmetry import OF_DEGREES, constraints, reason
-from ...errors import OptionError, warn_user
+from ...errors import OptionError
 from ...petsc import c_library
 from ...value_checks import plural
-from . import direct_solvers
+from . import cell_measures, direct_solvers
 from .null_space import orthonormal
 
 OTHERS = ("pc_fieldsplit_detect_saddle_point", "pc_fieldsplit_detect_coupling")  # which find splits in the matrix
@@ -127,13 +127,13 @@ def _tell_of_limits(problem, ksp: PETSc.KSP, step: int, norm: float) -> None:
         stops = one.getConvergedReason() == PETSc.KSP.ConvergedReason.DIVERGED_MAX_IT
         if not stops or prefix in problem.told or is_given(prefix, "ksp_max_it"):
             continue
-        problem.told.add(prefix)
-        if problem.comm.rank == 0:
-            warn_user(
-                f"a solver inside of fieldsplit stopped after {plural(one.getIterationNumber(), 'iteration')} without "
-                f"a solution, and each iteration around it waits for that: give another -{prefix}pc_type, or say by "
-                f"-{prefix}ksp_max_it how many are enough, or leave -pc_type out"
-            )
+        cell_measures.warn_once(
+            problem,
+            prefix,
+            f"a solver inside of fieldsplit stopped after {plural(one.getIterationNumber(), 'iteration')} without "
+            f"a solution, and each iteration around it waits for that: give another -{prefix}pc_type, or say by "
+            f"-{prefix}ksp_max_it how many are enough, or leave -pc_type out",
+        )
 
 
 def _groups(prefix: str, names: list[str]) -> list[tuple[str, list[int]]]:

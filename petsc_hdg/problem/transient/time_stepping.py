@@ -384,7 +384,8 @@ class Start:
             self._state = _extrapolated(_euler(problem), ts, order - 1)
 
     def after(self, ts) -> None:
-        """Put the state that was found into the TS, which must not begin anew there; call the functions. Collective."""
+        """Replace the TS's state by the one that `before` found, without a restart of its method, and call the
+        functions. Collective."""
         if ts.getConvergedReason() < 0:  # PETSc calls this after a step that failed, too
             return
         problem, state, self._state = self._problem(), self._state, None
